@@ -1,0 +1,1 @@
+"""An assistant for HPC users: documentation and live commands, answered with sources."""

@@ -1,0 +1,296 @@
+"""The values that pass between the stages. All frozen; no dict travels between stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# -- documentation: sources -> parse -> chunk -> index ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One page as a source delivers it, decoded but not yet rendered."""
+
+    source: str
+    """The source it belongs to: an absolute folder or file, or a URL. Key of the incremental index."""
+    path: str
+    """Where it is, relative to the source, with forward slashes."""
+    media_type: str
+    """One of text/markdown, text/x-rst, text/html, text/plain, text/x-script (a job script)."""
+    text: str
+    digest: str
+    """sha256 (hex) of everything its rendering depends on: its bytes, included files, site settings."""
+    url: str | None = None
+    """Where a person reads it, when the site's address is known."""
+    title: str | None = None
+    """A title known from outside the page, such as a navigation entry; the page's own wins."""
+    date: str | None = None
+    """Date of the last change, ISO 8601 (YYYY-MM-DD), when the source knows it; the page's own wins."""
+    root: str | None = None
+    """Folder below which files that the page includes may lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A page that could not be indexed, or is left out, and why."""
+
+    path: str
+    reason: str
+    skipped: bool = False
+    """True where leaving it out is right (a hidden page, a stub): listed only with --verbose."""
+
+
+BlockKind = Literal["paragraph", "list", "table", "code", "definition", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a section that should stay together; `units` are the places where it may be cut."""
+
+    kind: BlockKind
+    units: tuple[str, ...]
+    """The block's text in pieces that lose their meaning when cut: sentences or lines, list items,
+    table rows. Joined with newlines they are the whole block."""
+    head: str = ""
+    """Repeated above each part when the block is cut: a table's column headings, a tab's name,
+    an admonition's title."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The content below one heading, up to the next heading of any level."""
+
+    heading: tuple[str, ...]
+    """Headings from the page's title down to this section's own."""
+    anchor: str
+    """The fragment that leads to the heading; empty for the top of the page."""
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A rendered page: what parse returns for a Document."""
+
+    title: str
+    sections: tuple[Section, ...]
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage: what is embedded, found, and given to a model."""
+
+    heading: tuple[str, ...]
+    anchor: str
+    body: str
+
+    @property
+    def text(self) -> str:
+        """Heading path and body: all that a model is given of this passage."""
+        return f"{' > '.join(self.heading)}\n{self.body}" if self.heading else self.body
+
+
+# -- finding ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """What an Embedder returns for one text."""
+
+    vector: NDArray[np.float32]
+    """Shape (dimensions,), length 1."""
+    tokens: NDArray[np.float32]
+    """Shape (number of tokens, dimensions), each of length 1: for late interaction. The special
+    tokens at either end are left out. (0, dimensions) where token vectors were not asked for."""
+    token_ids: tuple[int, ...] = ()
+    """Vocabulary ids, one for each row of `tokens`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stored passage with all that is needed to show and cite it."""
+
+    id: int
+    source: str
+    path: str
+    url: str | None
+    """Address of the page with the section's anchor, when the page's address is known."""
+    title: str
+    heading: tuple[str, ...]
+    body: str
+    date: str | None
+    position: int = 0
+    """Which passage of its page it is, counted from 0 in reading order."""
+
+    @property
+    def text(self) -> str:
+        """Heading path and body: all that a model is given of this passage."""
+        return f"{' > '.join(self.heading)}\n{self.body}" if self.heading else self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found for a question."""
+
+    rank: int
+    """1 is the best."""
+    score: float
+    """The last stage's score. Higher is better; comparable within one ranking only."""
+    passage: Passage
+    similarity: float = 0.0
+    """Cosine of question and passage, -1 to 1: comparable between questions."""
+
+
+# -- commands --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A typed parameter of a command, taken from the question."""
+
+    name: str
+    pattern: str
+    """Regular expression that the whole value must match."""
+    description: str
+    find: tuple[str, ...] = ()
+    """Regular expressions that recognise it in a question, tried in order; group 1, or else the whole
+    match, is the value."""
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An entry of the catalogue."""
+
+    id: str
+    description: str
+    """The hypothetical command: what it tells, in a user's words."""
+    questions: tuple[str, ...]
+    argv: tuple[tuple[str, ...], ...]
+    """One argument list, or several joined by pipes. `{name}` stands for a parameter, `{me}` for the
+    user's own name."""
+    parameters: tuple[Parameter, ...] = ()
+    requires: tuple[str, ...] = ()
+    """Files or programs that must be present beside argv's own programs."""
+    scheduler: Literal["slurm", "pbs"] | None = None
+    timeout: float = 10.0
+    """Seconds."""
+    max_bytes: int = 65536
+    """Output kept, in bytes, for stdout and stderr each."""
+    reuse: float = 0.0
+    """Seconds for which its output may be reused."""
+    environment: tuple[str, ...] = ()
+    """Names of the user's variables that it needs."""
+    isolation: tuple[str, ...] = ()
+    """Isolation that leaves its output unchanged: pid, user, mount, tmp, devices, network,
+    no_new_privs."""
+    may_leave_site: bool = False
+    origin: str = ""
+    """The file that defines it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A command that would run for a question."""
+
+    command: Command
+    params: Mapping[str, str]
+    """Values taken from the question, as they stand there; never defaults or the user's identity."""
+    score: float
+    """Similarity of the question to what the entry answers, -1 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """What matching a question to commands led to."""
+
+    commands: tuple[Match, ...] = ()
+    """Those that answer the question itself, best first."""
+    supporting: tuple[Match, ...] = ()
+    """Companions that a diagnosis runs beside them."""
+    refused: str | None = None
+    """Why nothing may run, when the question asks for what hyce never does."""
+
+
+Status = Literal["ok", "failed", "timeout", "refused", "unavailable"]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """What running a command led to. `failed` means that it ran and ended with another exit code than 0."""
+
+    id: str
+    argv: tuple[tuple[str, ...], ...]
+    status: Status
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    truncated: bool
+    seconds: float
+    layers: tuple[str, ...]
+    """The safety layers that held."""
+    started: str
+    """When it ran: ISO 8601 with the offset from UTC."""
+    reason: str = ""
+    """Why, where status is refused, unavailable or timeout; empty otherwise."""
+
+
+# -- answering -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A source that an answer was given, under the number by which the answer cites it."""
+
+    number: int
+    kind: Literal["passage", "command"]
+    label: str
+    """Title and section, or the command line."""
+    location: str
+    """Link to the anchor or the file's path; for a command when it ran and how it ended."""
+    date: str | None = None
+    used: bool = False
+    """Whether the answer cites it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The end of the way."""
+
+    question: str
+    text: str | None
+    """The model's answer with citations [n] that were checked; None where no model was asked."""
+    citations: tuple[Citation, ...]
+    outputs: tuple[CommandOutput, ...]
+    hits: tuple[Hit, ...]
+    model: str | None
+    timings_ms: Mapping[str, float]
+    notices: tuple[str, ...] = ()
+    """What the reader must know: a dropped citation, a cut passage, no model, low confidence."""
+    reasons: str | None = None
+    """The model's chain of thought, where it was asked for; never part of the answer."""
+    refused: str | None = None
+    help: str | None = None
+    """Where to get help from people."""
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    """What each command tells, by its id."""
+    failed: bool = False
+    """The model was asked and could not answer; the sources are there all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier question of a conversation and the answer that was shown."""
+
+    question: str
+    answer: str
+
+
+Message = dict[str, str]
+"""One message to a language model, as it goes over the wire: {"role": ..., "content": ...}."""
