@@ -1,0 +1,166 @@
+"""A question -> ranked passages: dense and lexical search, fused, reranked, neighbours joined.
+
+The weights below were chosen on the question sets of three centres and of the sample documentation
+together; benchmarks/retrieval.py measures them, and what each part brings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyce.config import Config, Retrieval, Site, index_folder, models_folder
+from hyce.embed import Embedder
+from hyce.index.embedded import IndexReader
+from hyce.join import join_neighbours
+from hyce.records import Embedding, Hit, Passage
+from hyce.rerank import late_interaction
+
+DENSE_WEIGHT = 0.3
+LEXICAL_WEIGHT = 0.15
+NEIGHBOUR_WEIGHT = 0.3
+"""Weights beside late interaction's 1, each on scores brought to mean 0 and deviation 1 over the candidates.
+A passage gains from a good neighbour: an answer often stands beside the words of the question."""
+
+NO_NEIGHBOUR = -1.0
+OTHER_CLUSTER = 1.5
+"""What a passage about another cluster loses, in the same units."""
+
+RRF_K = 60
+"""Cormack, Clarke and Buettcher 2009: reciprocal rank fusion adds 1 / (RRF_K + rank)."""
+
+Ranking = list[tuple[int, float]]
+Scores = NDArray[np.float32]
+
+
+@contextmanager
+def open_retriever(config: Config) -> Iterator[Retriever]:
+    """A retriever on the configured index. Raises StoreError or ModelError with the remedy."""
+    from hyce import embed, models
+    from hyce.index.embedded import open_index
+
+    files = models.find(config.model.name, config.model.precision, models_folder(config))
+    with open_index(index_folder(config)) as index:
+        index.check(files.fingerprint)
+        embedder = embed.OnnxEmbedder(files, config.model.threads)
+        yield Retriever(index, embedder, config.retrieval, config.site)
+
+
+class Retriever:
+    """Finds passages in one index with one embedder."""
+
+    def __init__(self, index: IndexReader, embedder: Embedder, settings: Retrieval, site: Site) -> None:
+        self.index = index
+        self.embedder = embedder
+        self._settings = settings
+        self._site = site
+        self._late = settings.rerank == "late" and index.manifest.token_vectors
+
+    def retrieve(self, question: str, k: int | None = None) -> list[Hit]:
+        """The best passages, best first, at most k (default: retrieval.passages)."""
+        embedding = self.embedder.embed([question], tokens=self._late)[0]
+        dense, lexical = self._search(question, embedding)
+        ids = list(dict.fromkeys(number for number, _ in (*dense, *lexical)))
+        if not ids:
+            return []
+        passages = self.index.passages(ids)
+        similarity = self.index.similarity(embedding.vector, ids)
+        if self._late:
+            scores = self._late_scores(embedding, passages, similarity, lexical)
+        else:
+            scores = _fused(ids, [ranking for ranking in (dense, lexical) if ranking])
+        scores = scores - OTHER_CLUSTER * scores.std() * self._elsewhere(question, passages)
+        order = np.argsort(-scores, kind="stable")
+        ranked = [(passages[i], float(scores[i]), float(similarity[i])) for i in order]
+        joined = join_neighbours(ranked)[: k or self._settings.passages]
+        return [Hit(rank, score, passage, cosine) for rank, (passage, score, cosine) in enumerate(joined, 1)]
+
+    def _search(self, question: str, embedding: Embedding) -> tuple[Ranking, Ranking]:
+        count = self._settings.candidates
+        dense = self.index.dense(embedding.vector, count) if self._settings.dense else []
+        lexical = self.index.lexical(question, count) if self._settings.lexical else []
+        return dense, lexical
+
+    def _late_scores(
+        self, question: Embedding, passages: Sequence[Passage], similarity: Scores, lexical: Ranking
+    ) -> Scores:
+        """Late interaction, dense, lexical and neighbours' scores in one."""
+        ids = [passage.id for passage in passages]
+        tokens = self.index.token_vectors(ids)
+        rarity = _rarity(question.token_ids, [vocabulary for _, _, vocabulary in tokens])
+        late = _standard(late_interaction(question.tokens, tokens, rarity))
+        # A passage that BM25 didn't list is scored like the last one that it did.
+        least = min((score for _, score in lexical), default=0.0)
+        by_id = dict(lexical)
+        words = np.array([by_id.get(number, least) for number in ids], dtype=np.float32)
+        scores: Scores = (
+            late
+            + DENSE_WEIGHT * _standard(similarity)
+            + LEXICAL_WEIGHT * _standard(words)
+            + NEIGHBOUR_WEIGHT * _best_neighbour(passages, late)
+        )
+        return scores
+
+    def _elsewhere(self, question: str, passages: Sequence[Passage]) -> Scores:
+        """1 for each passage that is about another cluster than the question, else 0.
+
+        The question is about the clusters it names, or else about the one hyce runs on.
+        """
+        clusters = (*self._site.clusters, self._site.cluster) if self._site.cluster else self._site.clusters
+        meant = _named(question, clusters) or _named(self._site.cluster, clusters)
+        elsewhere = np.zeros(len(passages), dtype=np.float32)
+        if meant:
+            for i, passage in enumerate(passages):
+                about = _named(f"{passage.path} {passage.title} {' '.join(passage.heading)}", clusters)
+                elsewhere[i] = bool(about) and not about & meant
+        return elsewhere
+
+
+def _best_neighbour(passages: Sequence[Passage], late: Scores) -> Scores:
+    """The better score of the passages right before and after in the same page."""
+    by_place = {(p.source, p.path, p.position): float(s) for p, s in zip(passages, late, strict=True)}
+    best = [
+        max(by_place.get((p.source, p.path, p.position + step), NO_NEIGHBOUR) for step in (-1, 1))
+        for p in passages
+    ]
+    return np.array(best, dtype=np.float32).clip(min=NO_NEIGHBOUR)
+
+
+def _named(text: str, clusters: Sequence[str]) -> set[str]:
+    """The clusters that the text names as a word of its own."""
+    return {
+        name.lower()
+        for name in clusters
+        if re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text, re.IGNORECASE)
+    }
+
+
+def _rarity(question: Sequence[int], passages: Sequence[NDArray[np.int32]]) -> Scores:
+    """A weight for each token of the question: the rarer among the candidates, the higher.
+
+    Inverse document frequency, with the candidates as the collection: what all of them have (the topic)
+    tells them apart least.
+    """
+    frequency = Counter(int(token) for vocabulary in passages for token in np.unique(vocabulary))
+    counts = np.array([frequency[token] for token in question], dtype=np.float32)
+    return np.log1p(len(passages) / (1 + counts)).astype(np.float32)
+
+
+def _standard(scores: Scores) -> Scores:
+    """Mean 0, deviation 1."""
+    standard: Scores = (scores - scores.mean()) / (scores.std() + np.float32(1e-6))
+    return standard
+
+
+def _fused(ids: Sequence[int], rankings: Sequence[Ranking]) -> Scores:
+    """Reciprocal rank fusion of the rankings."""
+    total = dict.fromkeys(ids, 0.0)
+    for ranking in rankings:
+        for rank, (number, _) in enumerate(ranking, 1):
+            total[number] += 1 / (RRF_K + rank)
+    return np.array([total[number] for number in ids], dtype=np.float32)
