@@ -1,0 +1,268 @@
+"""What a model is given: which sources, cut to fit into its context."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hyce import prompts
+from hyce.citations import check
+from hyce.config import Config
+from hyce.endpoint import Location
+from hyce.errors import ConfigError
+from hyce.llm import output_tokens
+from hyce.privacy import redact
+from hyce.prompts import Source
+from hyce.records import CommandOutput, Hit, Match, Message, Turn
+
+Length = Callable[[str], int]
+
+_RAN = ("ok", "failed", "timeout")
+_SMALLEST = 48
+"""Tokens. A remainder of a source that is smaller than this is of no use to a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The messages to send, the sources in them by their numbers, and what the reader must know."""
+
+    messages: tuple[Message, ...]
+    sources: tuple[Source, ...]
+    notices: tuple[str, ...]
+    fits: bool
+    """False when the question leaves no room for any source."""
+    withheld: bool
+    """Whether an output was left out because it may not leave the site."""
+
+    @property
+    def answerable(self) -> bool:
+        """Whether there is anything to ask a model about."""
+        return self.fits and bool(self.sources)
+
+
+def build(
+    question: str,
+    hits: Sequence[Hit],
+    outputs: Sequence[CommandOutput],
+    matches: Sequence[Match],
+    *,
+    config: Config,
+    where: Location,
+    today: str,
+    turns: Sequence[Turn] = (),
+) -> Context:
+    """The messages for a question, within llm.context_tokens less the longest answer.
+
+    For an endpoint outside the site, outputs whose entry may not leave it are left out, and the rest
+    is redacted, the question and earlier turns too.
+    """
+    commands = {match.command.id: match.command for match in matches}
+    descriptions = {name: command.description for name, command in commands.items()}
+    may_send = {name: where == "onsite" or command.may_leave_site for name, command in commands.items()}
+    clean = redact if where == "outside" else str
+    length = token_length(config)
+    sent = [o for o in outputs if o.status in _RAN and may_send.get(o.id, where == "onsite")]
+    kept_back = [o for o in outputs if o.status in _RAN and o not in sent]
+    remarks = [prompts.withheld(descriptions.get(o.id, "")) for o in kept_back]
+    remarks += [
+        prompts.not_run(descriptions.get(o.id, ""), clean(o.reason) or o.status)
+        for o in outputs
+        if o.status not in _RAN
+    ]
+    notices = [
+        f"The output of `{prompts.command_line(o)}` may not leave the site; the model did not see it."
+        for o in kept_back
+    ]
+
+    def messages(sources: Sequence[Source], kept: Sequence[Turn]) -> tuple[Message, ...]:
+        return tuple(
+            prompts.answer(
+                clean(question),
+                sources,
+                today=today,
+                centre=config.site.name,
+                cluster=config.site.cluster,
+                turns=kept,
+                remarks=remarks,
+                chain_of_thought=config.llm.chain_of_thought,
+            )
+        )
+
+    room = config.llm.context_tokens - output_tokens(config) - measure(messages((), ()), length)
+    # The numbers in earlier answers belong to earlier sources.
+    cleaned = [Turn(clean(turn.question), clean(check(turn.answer, ()).text)) for turn in turns]
+    kept = _latest(cleaned, room // 3, length)
+    if len(kept) < len(turns):
+        notices.append(
+            f"{len(turns) - len(kept)} earlier turns were left out: they don't fit into the model's context."
+        )
+    room -= sum(_turn_length(turn, length) for turn in kept)
+    candidates = [
+        Source(
+            n, o, clean(prompts.command_line(o)), clean(prompts.output_text(o, descriptions.get(o.id, "")))
+        )
+        for n, o in enumerate(sent, 1)
+    ]
+    candidates += [
+        Source(n, hit, passage_label(hit), hit.passage.text)
+        for n, hit in enumerate(hits, len(candidates) + 1)
+    ]
+    sources, cuts = fit(candidates, room, length)
+    fits = room >= 0 and bool(sources or not candidates)
+    return Context(messages(sources, kept), tuple(sources), (*notices, *cuts), fits, bool(kept_back))
+
+
+def fit(candidates: Sequence[Source], room: int, length: Length) -> tuple[list[Source], list[str]]:
+    """The sources that fit into `room` tokens, numbered from 1, and notices of what was cut or left out.
+
+    Command outputs come first and share what the passages don't need, at least half; a long one loses
+    its middle. Passages follow by rank; the one that doesn't fit any more loses its end.
+    """
+    outputs = [s for s in candidates if isinstance(s.item, CommandOutput)]
+    passages = [s for s in candidates if not isinstance(s.item, CommandOutput)]
+    wanted = sum(length(s.fenced) + 2 for s in passages)
+    shares = _shares([length(s.fenced) + 2 for s in outputs], max(room // 2, room - wanted))
+    kept: list[Source] = []
+    cut, left_out = [], 0
+    for source, share in [*zip(outputs, shares, strict=True), *((s, None) for s in passages)]:
+        limit = room if share is None else share
+        source = dataclasses.replace(source, number=len(kept) + 1)  # noqa: PLW2901
+        fitted = _cut(source, limit, length, middle=share is not None)
+        if fitted is None:
+            left_out += 1
+            continue
+        if fitted.text != source.text:
+            cut.append(source.number)
+            if share is None:
+                # What follows a passage that had to be cut ranks lower: nothing of it is squeezed in.
+                room = 0
+        kept.append(fitted)
+        room = max(0, room - length(fitted.fenced) - 2)
+    notices = [
+        f"Source [{number}] was cut to fit into the model's context (llm.context_tokens)." for number in cut
+    ]
+    if left_out:
+        notices.append(
+            f"{left_out} of {len(candidates)} sources were left out: they don't fit into the model's context "
+            "(llm.context_tokens)."
+        )
+    return kept, notices
+
+
+def token_length(config: Config) -> Length:
+    """Measures a text in the model's tokens with llm.tokenizer, or else estimates them too high."""
+    if not config.llm.tokenizer:
+        return estimate
+    from tokenizers import Tokenizer
+
+    path = Path(config.llm.tokenizer).expanduser()
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise ConfigError(
+            f"llm.tokenizer: {path} can't be read as a tokenizer.json; leave it out or mend it"
+        ) from error
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text, estimated too high for the tokenizers in use.
+
+    A word counts one for each three letters, a digit, a mark and a line break count one each, blanks
+    beyond one count a half, and what is not ASCII counts its bytes.
+    """
+    tokens = 0
+    for piece in re.finditer(r"[A-Za-z]+|[ \t]+|[^A-Za-z \t]+", text):
+        first = piece[0][0]
+        size = len(piece[0])
+        if first in " \t":
+            tokens += size // 2
+        elif first.isascii() and first.isalpha():
+            tokens += math.ceil(size / 3)
+        else:
+            tokens += len(piece[0].encode("utf-8", "replace"))
+    return tokens
+
+
+def measure(messages: Sequence[Message], length: Length) -> int:
+    """Tokens of a conversation, with eight for the frame of each message."""
+    return sum(length(message["content"]) + 8 for message in messages)
+
+
+def cut_middle(text: str, room: int, length: Length) -> str:
+    """The text's beginning and end, within `room` tokens, with a mark where the middle was left out."""
+    return _longest(len(text), lambda kept: _without_middle(text, kept), room, length)
+
+
+def cut_end(text: str, room: int, length: Length) -> str:
+    """The text's beginning, within `room` tokens, with a mark where it was cut."""
+    return _longest(len(text), lambda kept: f"{text[:kept].rstrip()}\n[cut here]", room, length)
+
+
+def passage_label(hit: Hit) -> str:
+    """Title and section of a passage; a heading path that begins with the title says it once."""
+    title, heading = hit.passage.title, hit.passage.heading
+    parts = heading if heading and (not title or heading[0] == title) else (title, *heading)
+    return " > ".join(part for part in parts if part) or hit.passage.path
+
+
+def _without_middle(text: str, kept: int) -> str:
+    head, tail = kept - kept // 3, kept // 3
+    end = text[len(text) - tail :] if tail else ""
+    return f"{text[:head].rstrip()}\n[... {len(text) - kept} characters left out here ...]\n{end.lstrip()}"
+
+
+def _longest(most: int, version: Callable[[int], str], room: int, length: Length) -> str:
+    """The longest version within `room`, by bisection over the characters kept; empty if none fits."""
+    low, high = 0, most
+    best = ""
+    while low < high:
+        middle = (low + high) // 2
+        candidate = version(middle)
+        if length(candidate) <= room:
+            best, low = candidate, middle + 1
+        else:
+            high = middle
+    return best
+
+
+def _cut(source: Source, room: int, length: Length, *, middle: bool) -> Source | None:
+    """The source within `room` tokens; None when too little of it would be left."""
+    if length(source.fenced) + 2 <= room:
+        return source
+    frame = length(dataclasses.replace(source, text="").fenced) + 6
+    if room - frame < _SMALLEST:
+        return None
+    text = (cut_middle if middle else cut_end)(source.text, room - frame, length)
+    fitted = dataclasses.replace(source, text=text)
+    return fitted if text and length(fitted.fenced) + 2 <= room else None
+
+
+def _shares(wanted: Sequence[int], room: int) -> list[int]:
+    """How many tokens each gets: the small ones what they want, the large ones equal parts of the rest."""
+    shares = [0] * len(wanted)
+    left = len(wanted)
+    for index in sorted(range(len(wanted)), key=wanted.__getitem__):
+        shares[index] = min(wanted[index], room // left)
+        room -= shares[index]
+        left -= 1
+    return shares
+
+
+def _turn_length(turn: Turn, length: Length) -> int:
+    return length(turn.question) + length(turn.answer) + 16
+
+
+def _latest(turns: Sequence[Turn], room: int, length: Length) -> list[Turn]:
+    """The latest turns that fit into `room` tokens, oldest first."""
+    kept: list[Turn] = []
+    for turn in reversed(turns):
+        room -= _turn_length(turn, length)
+        if room < 0:
+            break
+        kept.insert(0, turn)
+    return kept
