@@ -1,0 +1,296 @@
+"""hyce ask, hyce chat and hyce match."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from hyce.cli.catalogue import output_json, show_output
+from hyce.cli.documents import hit_json, show_hits
+from hyce.cli.terminal import Terminal
+from hyce.config import Config
+from hyce.errors import HyceError
+from hyce.questions import QUESTION_HELP, check, read_questions
+from hyce.records import Answer, Routing
+
+SHOWN = 3
+"""Passages shown by ask and chat where no model answers; `hyce search` and --json give all."""
+
+
+def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
+    """Add the commands to the parser."""
+    ask = subparsers.add_parser(
+        "ask",
+        parents=[common],
+        help="answer a question, with sources",
+        description="Answers a question from the indexed documentation and from commands that it runs now, "
+        "and names its sources. Without a language model in the settings, it shows the best passages and the "
+        "commands' output.",
+    )
+    ask.add_argument("question", metavar="QUESTION", help=QUESTION_HELP)
+    ask.add_argument("--no-llm", action="store_true", help="ask no language model: passages and output only")
+    ask.add_argument("--preview", action="store_true", help="show what a model would be sent; send nothing")
+    ask.add_argument("--trace", action="store_true", help="show every stage with its time")
+    ask.set_defaults(call=run_ask)
+
+    chat = subparsers.add_parser(
+        "chat",
+        parents=[common],
+        help="ask, as a conversation",
+        description="The same as ask, as a conversation: a question a line, an empty line or Ctrl-D ends it.",
+    )
+    chat.add_argument("--no-llm", action="store_true", help="ask no language model: passages and output only")
+    chat.set_defaults(call=run_chat)
+
+    match = subparsers.add_parser(
+        "match",
+        parents=[common],
+        help="show which commands ask would run; run nothing",
+        description="Shows which commands of the catalogue ask would run for a question. Runs nothing.",
+    )
+    match.add_argument("question", metavar="QUESTION", help=QUESTION_HELP)
+    match.add_argument(
+        "--scheduler", choices=("slurm", "pbs"), help="choose as on a cluster with this batch system"
+    )
+    match.add_argument(
+        "--assume-available", action="store_true", help="choose as if every command's program were installed"
+    )
+    match.set_defaults(call=run_match)
+
+
+# -- ask -------------------------------------------------------------------------------------------------
+
+
+def run_ask(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
+    """Answer one question, or each of stdin's."""
+    from hyce.assistant import open_assistant
+
+    if arguments.question != "-":
+        question = check(arguments.question)
+        with open_assistant(config, use_model=not arguments.no_llm, report=terminal.note) as assistant:
+            if arguments.preview:
+                return _preview(assistant.preview(question), terminal)
+            return _answer_one(assistant, question, arguments, terminal)
+    failed = False
+    with open_assistant(config, use_model=not arguments.no_llm, report=terminal.note) as assistant:
+        for asked in read_questions(sys.stdin.buffer):
+            error = asked.error
+            if error is None:
+                try:
+                    answer = assistant.answer(asked.question)
+                    terminal.json(answer_json(answer))
+                    failed = bool(_say_failure(answer, terminal)) or failed
+                    continue
+                except HyceError as problem:
+                    error = str(problem)
+            failed = True
+            terminal.error(error)
+            terminal.json({"question": asked.question, "error": error, "hits": [], "commands": []})
+    return 1 if failed else 0
+
+
+def _preview(messages: list[dict[str, str]], terminal: Terminal) -> int:
+    if terminal.json_output:
+        terminal.json({"messages": messages})
+        return 0
+    for message in messages:
+        terminal.print(f"--- {message['role']} ---", style="bold")
+        terminal.print(message["content"])
+    terminal.note("Nothing was sent.")
+    return 0
+
+
+def _answer_one(assistant: Any, question: str, arguments: argparse.Namespace, terminal: Terminal) -> int:
+    stream = terminal.write if terminal.is_rich else None
+    answer: Answer = assistant.answer(question, on_text=stream)
+    if terminal.json_output:
+        terminal.json(answer_json(answer))
+    else:
+        if stream and answer.text is not None:
+            terminal.print()
+        show_answer(answer, terminal, streamed=stream is not None)
+        if arguments.trace:
+            for stage, milliseconds in answer.timings_ms.items():
+                terminal.print(f"{stage:10} {milliseconds:8.1f} ms", style="dim")
+    return _say_failure(answer, terminal)
+
+
+def _say_failure(answer: Answer, terminal: Terminal) -> int:
+    """The exit code; why the model could not answer is a message too, beside what was found."""
+    if not answer.failed:
+        return 0
+    terminal.error(answer.notices[-1])
+    return 1
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """An answer as the command-line contract has it."""
+    return {
+        "question": answer.question,
+        "answer": answer.text,
+        "citations": [
+            {
+                "number": citation.number,
+                "kind": citation.kind,
+                "label": citation.label,
+                "location": citation.location,
+                "date": citation.date,
+                "used": citation.used,
+            }
+            for citation in answer.citations
+        ],
+        "commands": [output_json(output) for output in answer.outputs],
+        "passages": [hit_json(hit) for hit in answer.hits],
+        "timings_ms": {stage: round(value, 1) for stage, value in answer.timings_ms.items()},
+        "model": answer.model,
+        "notices": list(answer.notices),
+        "refused": answer.refused,
+        "help": answer.help,
+    }
+
+
+def show_answer(answer: Answer, terminal: Terminal, *, streamed: bool = False) -> None:
+    """The answer for a person: text, what was run, sources, what to know, where to get help."""
+    if answer.refused:
+        terminal.print(answer.refused, style="yellow")
+    for notice in answer.notices[:-1] if answer.failed else answer.notices:
+        terminal.print(f"Note: {notice}", style="yellow")
+    if answer.failed:
+        terminal.print("Note: The language model did not answer; this is what was found.", style="yellow")
+    if answer.text is None:
+        if answer.notices or answer.refused:
+            terminal.print()
+        for output in answer.outputs:
+            terminal.print(answer.descriptions.get(output.id, output.id), style="italic")
+            show_output(output, terminal)
+            terminal.print()
+        show_hits(answer.hits[:SHOWN], terminal)
+        if len(answer.hits) > SHOWN:
+            terminal.note(f"{len(answer.hits) - SHOWN} more passages: `hyce search QUESTION`")
+    else:
+        if not streamed:
+            terminal.markdown(answer.text)
+        show_sources(answer, terminal)
+        if answer.hits and not any(citation.used for citation in answer.citations):
+            terminal.print("\nNearest passages (low confidence)", style="bold")
+            show_hits(answer.hits[:SHOWN], terminal)
+    if answer.help:
+        terminal.print(f"Help from people: {answer.help}")
+
+
+def show_sources(answer: Answer, terminal: Terminal) -> None:
+    """Each source that the answer cites."""
+    cited = [citation for citation in answer.citations if citation.used]
+    if not cited:
+        return
+    terminal.print("\nSources", style="bold")
+    for citation in cited:
+        dated = f"  ({citation.date})" if citation.date else ""
+        terminal.print(f"[{citation.number}] {citation.label}{dated}")
+        terminal.print(f"    {citation.location}", style="cyan")
+    terminal.print()
+
+
+# -- chat ------------------------------------------------------------------------------------------------
+
+
+def run_chat(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
+    """Answer line by line until the input ends."""
+    from hyce.answer import Turn
+    from hyce.assistant import open_assistant
+
+    turns: list[Turn] = []
+    interactive = sys.stdin.isatty()
+    failed = False
+    with open_assistant(config, use_model=not arguments.no_llm, report=terminal.note) as assistant:
+        if interactive:
+            terminal.note("Ask a question. An empty line or Ctrl-D ends the conversation.")
+        while (question := _next_question(interactive, terminal)) is not None:
+            try:
+                stream = terminal.write if terminal.is_rich else None
+                answer = assistant.answer(question, turns=turns, on_text=stream)
+            except HyceError as error:
+                terminal.error(str(error))
+                failed = failed or not interactive
+                continue
+            if terminal.json_output:
+                terminal.json(answer_json(answer))
+            else:
+                if stream and answer.text is not None:
+                    terminal.print()
+                show_answer(answer, terminal, streamed=stream is not None)
+            failed = bool(_say_failure(answer, terminal)) or failed
+            if answer.text is not None:
+                turns.append(Turn(question, answer.text))
+    return 1 if failed else 0
+
+
+def _next_question(interactive: bool, terminal: Terminal) -> str | None:
+    """The next line, or None at the end. On a terminal an empty line ends, in a pipe it is passed over."""
+    if interactive:
+        try:
+            import readline  # noqa: F401  (gives input() its line editing)
+
+            return input("\n> ").strip() or None
+        except EOFError:
+            terminal.print()
+            return None
+    for line in sys.stdin:
+        if line.strip():
+            return line.strip()
+    return None
+
+
+# -- match -----------------------------------------------------------------------------------------------
+
+
+def run_match(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
+    """Show the commands for one question, or for each of stdin's."""
+    from hyce.match import open_matcher
+
+    matcher = open_matcher(config, scheduler=arguments.scheduler, assume_available=arguments.assume_available)
+    if arguments.question != "-":
+        question = check(arguments.question)
+        routing = matcher.match(question)
+        if terminal.json_output:
+            terminal.json(routing_json(question, routing))
+        else:
+            show_routing(routing, terminal)
+        return 0
+    failed = False
+    for asked in read_questions(sys.stdin.buffer):
+        if asked.error:
+            failed = True
+            terminal.error(asked.error)
+            terminal.json({"question": asked.question, "error": asked.error, "commands": []})
+            continue
+        scheduler = asked.site or arguments.scheduler
+        terminal.json(routing_json(asked.question, matcher.match(asked.question, scheduler=scheduler)))
+    return 1 if failed else 0
+
+
+def routing_json(question: str, routing: Routing) -> dict[str, Any]:
+    """A routing as the command-line contract has it."""
+
+    def row(match: Any) -> dict[str, Any]:
+        return {"id": match.command.id, "params": dict(match.params), "score": round(match.score, 4)}
+
+    return {
+        "question": question,
+        "commands": [row(match) for match in routing.commands],
+        "supporting": [row(match) for match in routing.supporting],
+        "refused": routing.refused,
+    }
+
+
+def show_routing(routing: Routing, terminal: Terminal) -> None:
+    """The commands for a person, with what each tells."""
+    if routing.refused:
+        terminal.print(routing.refused, style="yellow")
+    elif not routing.commands:
+        terminal.print("No command answers this; the documentation may: `hyce search QUESTION`.")
+    for match in (*routing.commands, *routing.supporting):
+        params = "".join(f" {name}={value}" for name, value in match.params.items())
+        terminal.print(f"{match.score:.2f}  {match.command.id}{params}", style="bold")
+        terminal.print(f"      {match.command.description}")
