@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import os
 import stat
 import tomllib
@@ -84,6 +85,9 @@ class Retrieval:
 
     dense: bool = setting(True, "Search by the meaning of the whole question.")
     lexical: bool = setting(True, "Search by its words (BM25).")
+    vocabulary: bool = setting(
+        True, 'Search also with the field\'s terms for what newcomers say ("graphics card": GPU).'
+    )
     rerank: Literal["late", "none"] = setting(
         "late", "late: order the candidates by late interaction over token vectors. none: keep fused order."
     )
@@ -272,9 +276,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+        raise ConfigError(f"{path}: not valid TOML: {error}; mend that line") from error
     except OSError as error:
-        raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
+        raise ConfigError(f"{path}: can't be read: {error.strerror}; check its permissions") from error
     settings: dict[str, Any] = {}
     for name, section in data.items():
         if not isinstance(section, dict):
@@ -332,7 +336,7 @@ def _check(key: str, value: Any, origin: str) -> None:
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             raise ConfigError(f"{origin}: {key} is a list of texts, not {value!r}")
     elif wanted is float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ConfigError(f"{origin}: {key} is a number, not {value!r}")
     elif not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         name = {bool: "true or false", int: "a whole number", str: "a text"}[wanted]
@@ -358,7 +362,7 @@ _SMALLEST = {
 
 def _suggest(word: str, words: list[str]) -> str:
     close = difflib.get_close_matches(word, words, n=1)
-    return f"; did you mean {close[0]}?" if close else "; docs/settings.md lists them"
+    return f"; did you mean {close[0]}?" if close else "; `hyce init` writes a file with all of them"
 
 
 def _frozen(value: Any) -> Any:

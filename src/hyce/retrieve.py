@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,20 @@ from hyce.config import Config, Retrieval, Site, index_folder, models_folder
 from hyce.embed import Embedder
 from hyce.index.embedded import IndexReader
 from hyce.join import join_neighbours
-from hyce.records import Embedding, Hit, Passage
+from hyce.records import Hit, Passage
 from hyce.rerank import late_interaction
+from hyce.vocabulary import field_terms
 
 DENSE_WEIGHT = 0.3
 LEXICAL_WEIGHT = 0.15
 NEIGHBOUR_WEIGHT = 0.3
 """Weights beside late interaction's 1, each on scores brought to mean 0 and deviation 1 over the candidates.
 A passage gains from a good neighbour: an answer often stands beside the words of the question."""
+
+TERM_WEIGHT = 0.75
+"""In late interaction, a token of the vocabulary's terms counts this much of one of the question's own."""
+TERM_SHARE = 0.5
+"""What the question with the vocabulary's terms adds to the vector of the question as it stands."""
 
 NO_NEIGHBOUR = -1.0
 OTHER_CLUSTER = 1.5
@@ -36,6 +43,20 @@ RRF_K = 60
 
 Ranking = list[tuple[int, float]]
 Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A question, embedded."""
+
+    text: str
+    vector: Scores
+    """Shape (dimensions,), length 1."""
+    tokens: Scores
+    """Shape (tokens, dimensions): its own tokens, then those of the vocabulary's terms."""
+    token_ids: tuple[int, ...]
+    weights: Scores
+    """What each token counts."""
 
 
 @contextmanager
@@ -63,15 +84,15 @@ class Retriever:
 
     def retrieve(self, question: str, k: int | None = None) -> list[Hit]:
         """The best passages, best first, at most k (default: retrieval.passages)."""
-        embedding = self.embedder.embed([question], tokens=self._late)[0]
-        dense, lexical = self._search(question, embedding)
+        query = self._query(question)
+        dense, lexical = self._search(query)
         ids = list(dict.fromkeys(number for number, _ in (*dense, *lexical)))
         if not ids:
             return []
         passages = self.index.passages(ids)
-        similarity = self.index.similarity(embedding.vector, ids)
+        similarity = self.index.similarity(query.vector, ids)
         if self._late:
-            scores = self._late_scores(embedding, passages, similarity, lexical)
+            scores = self._late_scores(query, passages, similarity, lexical)
         else:
             scores = _fused(ids, [ranking for ranking in (dense, lexical) if ranking])
         scores = scores - OTHER_CLUSTER * scores.std() * self._elsewhere(question, passages)
@@ -80,20 +101,38 @@ class Retriever:
         joined = join_neighbours(ranked)[: k or self._settings.passages]
         return [Hit(rank, score, passage, cosine) for rank, (passage, score, cosine) in enumerate(joined, 1)]
 
-    def _search(self, question: str, embedding: Embedding) -> tuple[Ranking, Ranking]:
+    def _query(self, question: str) -> _Query:
+        """The question's vectors, with those of the field's terms for what it says."""
+        terms = field_terms(question) if self._settings.vocabulary else []
+        texts = [question, f"{question} {' '.join(terms)}"] if terms else [question]
+        own, extended = (self.embedder.embed(texts, tokens=self._late) * 2)[:2]
+        vector = own.vector + TERM_SHARE * extended.vector
+        # The terms stand behind the question, so that their tokens come after as many as it has.
+        count = len(own.tokens)
+        added = len(extended.tokens) - count
+        weights = np.concatenate([np.ones(count), np.full(added, TERM_WEIGHT)])
+        return _Query(
+            question,
+            vector / np.linalg.norm(vector),
+            np.concatenate([own.tokens, extended.tokens[count:]]),
+            own.token_ids + extended.token_ids[count:],
+            weights.astype(np.float32),
+        )
+
+    def _search(self, query: _Query) -> tuple[Ranking, Ranking]:
         count = self._settings.candidates
-        dense = self.index.dense(embedding.vector, count) if self._settings.dense else []
-        lexical = self.index.lexical(question, count) if self._settings.lexical else []
+        dense = self.index.dense(query.vector, count) if self._settings.dense else []
+        lexical = self.index.lexical(query.text, count) if self._settings.lexical else []
         return dense, lexical
 
     def _late_scores(
-        self, question: Embedding, passages: Sequence[Passage], similarity: Scores, lexical: Ranking
+        self, query: _Query, passages: Sequence[Passage], similarity: Scores, lexical: Ranking
     ) -> Scores:
         """Late interaction, dense, lexical and neighbours' scores in one."""
         ids = [passage.id for passage in passages]
         tokens = self.index.token_vectors(ids)
-        rarity = _rarity(question.token_ids, [vocabulary for _, _, vocabulary in tokens])
-        late = _standard(late_interaction(question.tokens, tokens, rarity))
+        rarity = _rarity(query.token_ids, [vocabulary for _, _, vocabulary in tokens])
+        late = _standard(late_interaction(query.tokens, tokens, rarity * query.weights))
         # A passage that BM25 didn't list is scored like the last one that it did.
         least = min((score for _, score in lexical), default=0.0)
         by_id = dict(lexical)
