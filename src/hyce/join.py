@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from hyce.records import Passage
 
@@ -25,15 +26,13 @@ def join_neighbours(ranked: Sequence[Ranked], among: int = AMONG, most: int = MO
     top = {_place(passage): i for i, (passage, _, _) in enumerate(ranked[:among])}
     taken: set[int] = set()
     joined: list[Ranked] = []
-    for i, (passage, score, cosine) in enumerate(ranked):
+    for i, (_, score, _) in enumerate(ranked):
         if i in taken:
             continue
         group = _grow(i, ranked, top, taken, most) if i < among else [i]
         taken.update(group)
-        if len(group) > 1:
-            passage = _joined([ranked[member][0] for member in group])
-            cosine = max(ranked[member][2] for member in group)
-        joined.append((passage, score, cosine))
+        members = [ranked[member] for member in group]
+        joined.append((_joined([passage for passage, _, _ in members]), score, max(c for _, _, c in members)))
     return joined
 
 
@@ -63,7 +62,7 @@ def _joined(passages: Sequence[Passage]) -> Passage:
     """One passage that begins where the first does; a new heading on the way stands on its own line."""
     first = passages[0]
     lines = [first.body]
-    for previous, passage in zip(passages, passages[1:], strict=False):
+    for previous, passage in pairwise(passages):
         if passage.heading != previous.heading and passage.heading:
             lines.append(passage.heading[-1])
         lines.append(passage.body)
