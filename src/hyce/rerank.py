@@ -27,14 +27,12 @@ def late_interaction(
     Returns (len(passages),), each -1 to 1. A passage without token vectors scores -1.
     """
     scores = np.full(len(passages), -1.0, dtype=np.float32)
-    filled = [i for i, (vectors, _, _) in enumerate(passages) if len(vectors)]
-    if not filled or not len(question):
-        return scores
-    stacked = np.concatenate([passages[i][0] for i in filled]).astype(np.float32)
-    scales = np.concatenate([passages[i][1] for i in filled])
-    similarity = (stacked @ question.T) * scales[:, None]  # (all tokens, m)
-    starts = np.cumsum([0] + [len(passages[i][0]) for i in filled[:-1]])
-    best = np.maximum.reduceat(similarity, starts, axis=0)  # (passages, m)
     weights = np.ones(len(question), dtype=np.float32) if weights is None else weights
-    scores[filled] = best @ weights / weights.sum()
+    if not len(question):
+        return scores
+    # One passage at a time stays in the processor's cache; all of them in one matrix take longer.
+    for i, (vectors, scales, _) in enumerate(passages):
+        if len(vectors):
+            similarity = (vectors.astype(np.float32) @ question.T) * scales[:, None]  # (tokens, m)
+            scores[i] = similarity.max(axis=0) @ weights / weights.sum()
     return scores

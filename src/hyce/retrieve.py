@@ -185,7 +185,8 @@ def _rarity(question: Sequence[int], passages: Sequence[NDArray[np.int32]]) -> S
     Inverse document frequency, with the candidates as the collection: what all of them have (the topic)
     tells them apart least.
     """
-    frequency = Counter(int(token) for vocabulary in passages for token in np.unique(vocabulary))
+    asked = set(question)
+    frequency = Counter(token for vocabulary in passages for token in asked.intersection(vocabulary.tolist()))
     counts = np.array([frequency[token] for token in question], dtype=np.float32)
     return np.log1p(len(passages) / (1 + counts)).astype(np.float32)
 
