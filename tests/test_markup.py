@@ -58,6 +58,13 @@ def test_code_in_a_list_item_whatever_its_indentation(step: int) -> None:
     assert block.units == ("1. first:\n  run\n    more", "2. second")
 
 
+def test_an_item_of_several_paragraphs_ends_where_the_next_begins() -> None:
+    [block] = blocks("- one\n\n  more\n- two\n\n  ```\n  code\n  ```\n- three")
+    assert block.units == ("- one\n  more", "- two\n  code", "- three")
+    [block] = blocks("1. one\n\n   more\n2. two")
+    assert block.units == ("1. one\n  more", "2. two")
+
+
 def test_a_list_right_below_its_sentence() -> None:
     assert lines("You need:\n- a key\n- a code\n") == ["You need:", "- a key", "- a code"]
 

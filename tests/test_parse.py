@@ -66,7 +66,16 @@ def test_headings_make_paths_and_anchors() -> None:
     [
         ("<h1>Own</h1><p>x</p>", "text/html", "a.html", "Known", "Own"),
         ("---\ntitle: Front\n---\ntext", "text/markdown", "a.md", "Known", "Front"),
-        ("title: Front\n\n<h2>Other</h2>", "text/markdown", "a.md", "Known", "Front"),
+        ("title: Front\n\n<h2>Other</h2>text", "text/markdown", "a.md", "Known", "Front"),
+        ("---\ntitle: Quotas\n---\n# Disk quotas\n\ntext", "text/markdown", "a.md", None, "Disk quotas"),
+        (
+            "<title>Guide : Jobs</title><h1><span id='title-text'>Guide : Jobs</span></h1>"
+            "<div id='main-content'><h1>One</h1><p>x</p><h1>Two</h1><p>y</p></div>",
+            "text/html",
+            "a.html",
+            None,
+            "Jobs",
+        ),
         ("text", "text/markdown", "a.md", "Known", "Known"),
         ("<title>Quotas - The Guide</title><p>x</p>", "text/html", "a.html", None, "Quotas"),
         ("text", "text/markdown", "storage/disk-quota_limits.md", None, "Disk quota limits"),
@@ -102,6 +111,16 @@ def test_a_heading_that_repeats_the_title_is_not_in_the_path_again() -> None:
             "2024-03-05",
         ),
         ("<p>x <time datetime='2024-03-05'>March</time>", "text/html", "2024-03-05"),
+        (
+            "<p>x</p><div class='page-metadata'>Created 1 May 2020, last changed by N on Mar 05, 2024</div>",
+            "text/html",
+            "2024-03-05",
+        ),
+        (
+            "<p>x</p><footer><span class='lastupdated'>Last updated: 2024-03-05</span>",
+            "text/html",
+            "2024-03-05",
+        ),
         ("T\n=\n\n:date: 2024-03-05\n\ntext", "text/x-rst", "2024-03-05"),
         ("text", "text/markdown", None),
     ],
@@ -147,6 +166,21 @@ def test_pages_that_are_not_hidden(text: str) -> None:
 def test_a_page_without_text_is_an_error(text: str) -> None:
     with pytest.raises(SourceError, match="no text"):
         page_of(text)
+
+
+@pytest.mark.parametrize("text", ["<h1>Known issues</h1>", "<h1>Guide</h1><h2>Later</h2>"])
+def test_a_page_of_headings_alone_is_left_out(text: str) -> None:
+    with pytest.raises(Hidden, match="headings"):
+        page_of(text)
+
+
+def test_a_title_that_says_something_else_is_not_in_the_path() -> None:
+    page = page_of("---\ntitle: Web access\n---\n# OnDemand\n\na\n\n## Log in\n\nb", "text/markdown")
+    assert page.title == "Web access"
+    assert [section.heading for section in page.sections] == [
+        ("OnDemand",),
+        ("OnDemand", "Log in"),
+    ]
 
 
 def test_a_section_kept_out_of_search_is_left_out() -> None:
@@ -270,6 +304,71 @@ def test_tabs_of_the_usual_site_builders(text: str) -> None:
     assert [(block.head, block.units) for block in blocks(text)] == [("A:", ("one",)), ("B:", ("two",))]
 
 
+TABS_AMONG_TEXT = """<p>before</p><ul class="nav nav-tabs" role="tablist">
+<li><a href="#lin" role="tab" data-toggle="tab">Linux</a></li><li><a href="#win" role="tab" data-toggle="tab">Windows</a></li></ul>
+<div class="tab-content"><div role="tabpanel" class="tab-pane" id="lin"><p>rsync</p></div>
+<div role="tabpanel" class="tab-pane" id="win" style="display:none"><p>WinSCP</p></div></div><p>after</p>"""
+
+
+def test_text_around_tabs_stays_in_its_place() -> None:
+    assert [(block.head, block.units) for block in blocks(TABS_AMONG_TEXT)] == [
+        ("", ("before",)),
+        ("Linux:", ("rsync",)),
+        ("Windows:", ("WinSCP",)),
+        ("", ("after",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<button class="accordion">More space?</button><div class="panel" style="display:none"><p>Ask.</p></div>',
+        '<button aria-expanded="false" aria-controls="p">More space?</button><div id="p" hidden><p>Ask.</p></div>',
+        '<a data-toggle="collapse" href="#p">More space?</a><div id="p" class="collapse hidden"><p>Ask.</p></div>',
+        '<div class="expand-container"><div class="expand-control">More space?</div><div><p>Ask.</p></div></div>',
+    ],
+)
+def test_accordions_are_open(text: str) -> None:
+    assert blocks(text) == [Block("note", ("Ask.",), "More space?")]
+
+
+def test_an_accordion_of_headings_is_a_list_of_sections() -> None:
+    page = page_of(
+        '<h2 id="q"><button data-bs-toggle="collapse" data-bs-target="#a" aria-expanded="false">More?</button></h2>'
+        '<div id="a" class="collapse" hidden>Ask.</div>'
+    )
+    assert [(s.heading[-1], s.anchor, s.blocks[0].units) for s in page.sections] == [
+        ("More?", "q", ("Ask.",))
+    ]
+
+
+def test_the_menus_of_a_site_stay_closed() -> None:
+    text = '<nav><button aria-expanded="false" aria-controls="m">Menu</button></nav><div id="m" hidden>Home</div><p>x'
+    assert units(text) == ["x"]
+
+
+def test_a_button_in_a_sentence_is_a_word() -> None:
+    assert units("<p>Press <button>Save</button> twice.</p><button>Copy</button>") == ["Press Save twice."]
+
+
+def test_line_anchors_and_editing_links_are_no_words() -> None:
+    text = (
+        '<pre><a id="__codelineno-0-1" name="__codelineno-0-1" href="#__codelineno-0-1"></a>srun</pre>'
+        '<p>a<span class="mw-editsection"><a href="/e">edit</a></span></p>'
+    )
+    assert units(text) == ["srun", "a"]
+
+
+def test_an_endless_head_stands_once() -> None:
+    columns = [f"column{i}" for i in range(100)]
+    text = f"<table><tr><th>{'<th>'.join(columns)}</tr><tr><td>1<td>2</tr></table>"
+    assert blocks(text) == [Block("table", (" | ".join(columns), "1 | 2"))]
+    title = "Many words. " * 60
+    found = blocks(f"<details><summary>{title}</summary><p>text</p></details>")
+    assert [block.head for block in found] == ["", ""]
+    assert " ".join(found[0].units) == title.strip()
+
+
 def test_details_are_open() -> None:
     assert blocks("<details><summary>How long?</summary>A day.</details>") == [
         Block("note", ("A day.",), "How long?")
@@ -299,8 +398,8 @@ def test_paragraph_mode_is_the_text_of_p_elements_alone() -> None:
     ]
 
 
-def test_paragraph_mode_refuses_a_page_without_any() -> None:
-    with pytest.raises(SourceError, match="structure"):
+def test_paragraph_mode_leaves_out_a_page_without_any() -> None:
+    with pytest.raises(Hidden, match="no <p> text"):
         paragraphs(document("<ul><li>a</li></ul>"))
 
 
@@ -372,7 +471,7 @@ HTML = st.recursive(
 @given(HTML)
 def test_no_word_of_a_page_is_lost(text: str) -> None:
     words = set(re.findall(r"[a-z]{4,9}q[a-z]{2}", re.sub(r"<[^>]*>", " ", text)))
-    found = shown(page_of(f"<main><h1>T</h1>{text}</main>"))
+    found = shown(page_of(f"<main><h1>T</h1><p>Words.</p>{text}</main>"))
     assert words <= set(re.findall(r"[a-z]+", found))
 
 

@@ -251,3 +251,9 @@ def test_without_a_root_nothing_is_included() -> None:
     assert [
         b.units for b in blocks(".. include:: /etc/hostname\n\n.. literalinclude:: /etc/hostname\n\nEnd.\n")
     ] == [("End.",)]
+
+
+def test_the_class_of_a_term_stands_behind_it() -> None:
+    assert blocks("Backfill : algorithm\n    Small jobs run in gaps.\n")[0].units == (
+        "Backfill (algorithm): Small jobs run in gaps.",
+    )

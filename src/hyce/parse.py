@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -39,7 +40,7 @@ def parse(document: Document) -> Page:
     from hyce.content.notes import take_footnotes
     from hyce.content.sections import Reader
 
-    content, meta_title, date = _load(document)
+    content, titles, date = _load(document)
     short, long = take_footnotes(content)
     host = urlsplit(document.url or "").netloc.lower()
     reader = Reader(Inline(short, host), long)
@@ -48,11 +49,16 @@ def parse(document: Document) -> Page:
         *(f"{text}" for ident, text in short.items() if ident not in reader.inline.placed),
         *long.values(),
     ]
-    title = reader.title or meta_title or document.title or _name(document.path)
-    sections = [Section(_path(title, s.heading), s.anchor, s.blocks) for s in sections]
+    title = _title(titles, reader.title, document)
+    tops = {s.heading[0] for s in sections if s.heading}
+    # Of several first headings none names the page.
+    first = reader.title if tops == {reader.title} else ""
+    sections = [Section(_path(title, first, s.heading), s.anchor, s.blocks) for s in sections]
     if leftover:
         sections.append(Section((title,), "", tuple(Block("paragraph", (text,)) for text in leftover)))
-    if not any(section.blocks for section in sections) and not any(len(s.heading) > 1 for s in sections):
+    if not any(section.blocks for section in sections):
+        if reader.path:
+            raise Hidden(f"{document.path}: has headings, but no text below them")
         raise SourceError(f"{document.path}: the page has no text; remove it, or look at its markup")
     words = " ".join(unit for s in sections for b in s.blocks for unit in b.units)
     if len(words.split()) <= STUB_WORDS and _MOVED.search(words):
@@ -66,23 +72,34 @@ def paragraphs(document: Document) -> Page:
     from hyce.content.text import one_line, visible
     from hyce.content.tree import Element
 
-    content, meta_title, date = _load(document)
+    content, titles, date = _load(document)
     inline = Inline()
     found = content.xpath(".//p")
     elements = [e for e in found if isinstance(e, Element)] if isinstance(found, list) else []
     texts = [one_line(visible(inline.text(element))) for element in elements]
     headings = content.xpath("string(.//h1[1])")
-    title = one_line(str(headings)) or meta_title or document.title or _name(document.path)
+    title = _title(titles, one_line(str(headings)), document)
     blocks = tuple(Block("paragraph", (text,)) for text in texts if text)
     if not blocks:
-        raise SourceError(f"{document.path}: the page has no <p> text; use passages.kind = structure")
+        raise Hidden(f"{document.path}: has no <p> text, which is all that passages.kind = paragraph reads")
     return Page(title, (Section((title,), "", blocks),), date or document.date)
 
 
-def _load(document: Document) -> tuple[Element, str, str | None]:
-    """(the page's own content, its title from meta-data, its date)."""
+@dataclass(frozen=True, slots=True)
+class _Titles:
+    """What a page is called outside of its content."""
+
+    own: str
+    """In its front matter, or in the heading that a site puts above the content."""
+    tab: str
+    """In the browser's tab."""
+
+
+def _load(document: Document) -> tuple[Element, _Titles, str | None]:
+    """(the page's own content, its titles from meta-data, its date)."""
     from hyce.content import head
     from hyce.content.tree import clean, load
+    from hyce.content.widgets import label_panels
     from hyce.markup import to_html
     from hyce.markup.front import facts
 
@@ -91,21 +108,41 @@ def _load(document: Document) -> tuple[Element, str, str | None]:
         raise Hidden(f"{document.path}: {known.hidden}")
     whole_page = document.media_type == "text/html"
     tree = load(to_html(document))
-    date, title = known.date, known.title
     found = head.read(tree)
     if found.redirect and whole_page:
         raise Hidden(f"{document.path}: only leads to another page")
     if found.hidden:
         raise Hidden(f"{document.path}: {found.hidden}")
-    return clean(tree, whole_page=whole_page), title or found.title, date or found.date
+    label_panels(tree)
+    content = clean(tree, whole_page=whole_page)
+    above = found.title if whole_page and head.names_page(tree, content) else ""
+    return content, _Titles(known.title or above, found.title), known.date or found.date
 
 
-def _path(title: str, heading: tuple[str, ...]) -> tuple[str, ...]:
-    """The heading path below the title, which is not repeated."""
+def _title(titles: _Titles, h1: str, document: Document) -> str:
+    """The page's title: its own one, where that says more than its first heading."""
+    if titles.own and not (_words(titles.own) <= _words(h1)):
+        return titles.own
+    return h1 or titles.tab or document.title or _name(document.path)
+
+
+def _path(title: str, h1: str, heading: tuple[str, ...]) -> tuple[str, ...]:
+    """The heading path from the page's first heading, or else from its title, each said once.
+
+    A title that says something else than the first heading is searched on its own: repeated in each
+    passage it would take the place of the passage's words.
+    """
+    repeated = _words(h1) <= _words(title)
+    if h1 and heading and heading[0] == h1 and not repeated:
+        return heading
     rest = heading
-    while rest and rest[0].casefold() == title.casefold():
+    while rest and (rest[0].casefold() == title.casefold() or (h1 and rest[0] == h1 and repeated)):
         rest = rest[1:]
     return (title, *rest)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
 
 
 def _name(path: str) -> str:

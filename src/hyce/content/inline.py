@@ -83,6 +83,8 @@ class Inline:
                 return f"{text} ({title})"
         if name in ("del", "s", "strike") and text.strip():
             return f"~~{text}~~"
+        if name == "span" and "classifier" in classes(element) and text.strip():
+            return f" ({text.strip()})"
         if name == "q":
             return f'"{text}"'
         if name == "code" and text[:1].isalnum() and _before(element)[-1:].isalpha():
@@ -95,6 +97,9 @@ class Inline:
         if href.lower().startswith("mailto:"):
             address = unquote(href[7:].split("?")[0])
             return text if not address or address.lower() in text.lower() else f"{text} <{address}>"
+        if element.get("id") or element.get("name"):
+            # A place that links lead to, such as a line of code.
+            return text
         if not text.strip() and not len(element) and href:
             # [](#quota-limits) and [](quotas.md): the page's own tool would put the target's title here.
             return _slug_words(href)

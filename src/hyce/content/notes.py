@@ -45,6 +45,8 @@ def _is_footnote(element: Element) -> bool:
     if tag(element) != "li":
         return False
     box = element.getparent()
+    if box is not None and "references" in classes(box):
+        return True
     holder = box.getparent() if box is not None else None
     return holder is not None and bool({"footnote", "footnotes"} & set(classes(holder)))
 

@@ -13,7 +13,9 @@ from hyce.content.text import one_line, sentences, tidy, visible
 from hyce.content.tree import Element, classes, tag
 from hyce.records import Block, BlockKind, Section
 
-_CODE_TITLES = frozenset(("filename", "code-block-caption", "code-block-title"))
+_CODE_TITLES = frozenset(("filename", "code-block-caption", "code-block-title", "codeHeader"))
+LONGEST_HEAD = 400
+"""Characters, about 100 tokens, of what is repeated above each part of a block; more stands there once."""
 _HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 
 
@@ -75,7 +77,7 @@ class Reader:
         return bool(text) and text != lead.strip()
 
     def _is_inline(self, element: Element) -> bool:
-        if tag(element) in BLOCKS or boxes.is_box(element) or _CODE_TITLES & set(classes(element)):
+        if tag(element) in BLOCKS or boxes.is_box(element) or _is_code_title(element):
             return False
         return not any(tag(e) in BLOCKS for e in element.iterdescendants())
 
@@ -83,7 +85,7 @@ class Reader:
         if element.get("data-search-exclude") is not None and tag(element) not in _HEADINGS:
             return
         name = tag(element)
-        if _CODE_TITLES & set(classes(element)):
+        if _is_code_title(element):
             self._place_code_title()
             self.code_title = one_line(visible(self.inline.text(element))).rstrip(":")
         elif "line-block" in classes(element):
@@ -141,7 +143,10 @@ class Reader:
         if kind != "code":
             self._place_code_title()
         units = tuple(unit for unit in (visible(u) if kind != "code" else u for u in units) if unit.strip())
-        lines = [line for line in (boxes.heads(self.context), visible(head)) if line]
+        head = visible(head)
+        if units and len(head) > LONGEST_HEAD:
+            units, head = (*head.split("\n"), *units), ""
+        lines = [line for line in (boxes.heads(self.context), head) if line]
         if units:
             if kind == "paragraph" and any(label.is_note for label in self.context):
                 kind = "note"
@@ -233,6 +238,9 @@ class Reader:
     @contextmanager
     def _within(self, label: boxes.Label) -> Iterator[None]:
         """What is read within stands below the label; when it is nothing, the label is a block itself."""
+        if len(boxes.heads([*self.context, label])) > LONGEST_HEAD:
+            self.add("note", sentences(label.line))
+            label = boxes.Label("")
         before = self.added
         self.context.append(label)
         try:
@@ -241,6 +249,10 @@ class Reader:
             self.context.pop()
         if self.added == before and label.text:
             self.add("note", (label.line,))
+
+
+def _is_code_title(element: Element) -> bool:
+    return any(name in _CODE_TITLES or name.startswith("codeBlockTitle") for name in classes(element))
 
 
 def code_units(text: str) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ _ABBREVIATION = re.compile(
     r"\.[\"')\]]*$",
     re.IGNORECASE,
 )
+LONGEST_ABBREVIATION = 16
+"""Characters, with the space before it and the quotes and brackets behind it."""
 
 
 def visible(text: str) -> str:
@@ -53,7 +55,8 @@ def sentences(text: str) -> tuple[str, ...]:
         start = 0
         for match in _SENTENCE.finditer(line):
             end = match.end("close")
-            if _ABBREVIATION.search(line[start:end]):
+            # Only the last word counts; to look at more of it takes time that grows with its square.
+            if _ABBREVIATION.search(line, max(start - 1, end - LONGEST_ABBREVIATION, 0), end):
                 continue
             units.append(line[start:end].strip())
             start = match.end()

@@ -27,13 +27,15 @@ _TINY = re.compile(
 _HIDDEN_CLASSES = words("sr-only visually-hidden screen-reader-text d-none is-hidden hidden katex-html")
 _PERMALINK = words(
     "headerlink anchor-link header-anchor hash-link heading-anchor anchorlink footnote-backref "
-    "fn-backref viewcode-link copybtn linenos lineno md-clipboard linenodiv"
+    "fn-backref viewcode-link copybtn linenos lineno md-clipboard linenodiv hljs-ln-numbers "
+    "mw-editsection mw-jump-link mw-cite-backlink"
 )
 _CHROME = re.compile(
     r"(?:^|\s)(?:toc|toctree-wrapper|table-of-contents|contents|breadcrumbs?|wy-breadcrumbs\S*|sphinxsidebar\S*|related|"
     r"prev-next\S*|edit-this-page|skip-?link|skip-to-content|md-source-file|md-feedback|md-sidebar\S*|md-header\S*|md-footer\S*|"
     r"md-tabs\S*|md-skip|rst-footer-buttons|rst-versions|navbar\S*|site-footer|site-header|theme-doc-footer\S*|"
-    r"pagination-nav\S*|cookie\S*|searchbox|edit-page\S*|page-nav\S*|backlink)(?=\s|$)",
+    r"pagination-nav\S*|cookie\S*|searchbox|edit-page\S*|page-nav\S*|backlink|toc-macro|page-metadata|printfooter|"
+    r"catlinks|breadcrumb-\S*|last-?updated|git-revision-date\S*)(?=\s|$)",
     re.IGNORECASE,
 )
 _CHROME_ROLES = words("navigation search banner contentinfo complementary menu menubar dialog alertdialog")
@@ -129,7 +131,9 @@ def _main(tree: Element) -> Element:
         "//article",
         "//*[contains(concat(' ', @class, ' '), ' md-content ')]",
         "//div[contains(concat(' ', @class, ' '), ' documentwrapper ')]//div[@class='body']",
-        "//*[@id='main-content' or @id='content' or @id='main']",
+        "//*[@id='main-content']",
+        "//*[@id='content']",
+        "//*[@id='main']",
     ):
         found = [e for e in _elements(tree, path) if "".join(_texts(e)).strip()]
         if path == "//article" and len(found) > 1:
@@ -152,17 +156,8 @@ def _hidden(element: Element) -> bool:
         return (element.get("type") or "").lower() != "checkbox"
     if name in _DROPPED or _PERMALINK.intersection(names):
         return True
-    if name == "button" and element.get("role") != "tab":
-        return True
-    # Panels of tabs that are not chosen are hidden until a reader chooses them.
-    panel = element.get("role") == "tabpanel" or {
-        "tab-pane",
-        "tabcontent",
-        "tab-content",
-        "sphinx-tabs-panel",
-    } & set(names)
-    if panel:
-        return False
+    if name == "button":
+        return not _is_mentioned(element)
     if element.get("hidden") is not None or (element.get("aria-hidden") or "").lower() == "true":
         return True
     # `hidden md:block` is how a wide window shows what a narrow one doesn't.
@@ -170,6 +165,14 @@ def _hidden(element: Element) -> bool:
         return True
     style = re.sub(r"\s+", "", element.get("style") or "").lower()
     return bool(style and _TINY.search(style))
+
+
+def _is_mentioned(button: Element) -> bool:
+    """Whether the button stands in a sentence: `Press [Save] to go on`."""
+    parent = button.getparent()
+    if parent is None or tag(parent) not in ("p", "li", "td", "dd"):
+        return False
+    return any(text and text.strip() for text in (parent.text, *(child.tail for child in parent)))
 
 
 def _is_chrome(element: Element, content: Element) -> bool:

@@ -176,3 +176,11 @@ def iso_date(value: Any) -> str | None:
         except ValueError:
             continue
     return None
+
+
+def date_in(text: str) -> str | None:
+    """The last date in a text such as `Last updated on Mar 5, 2024 by NN`."""
+    found = re.findall(
+        r"\d{4}-\d\d-\d\d|[A-Z][a-z]+ \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]+ \d{4}", " ".join(text.split())
+    )
+    return next((date for date in map(iso_date, reversed(found)) if date), None)

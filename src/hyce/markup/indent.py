@@ -16,6 +16,8 @@ _NOTE = re.compile(r"^( *)(?:\[\^[^\]]+\]:|:(?= {2,}\S)|:   )")
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})(.*)$")
 _RULE = re.compile(r"^ {0,3}([-*_])(?: *\1){2,} *$")
 _DELIMITER = re.compile(r"^ *\|?(?: *:?-{2,}:? *\|)+ *(?::?-+:?)? *\|? *$")
+DEEPEST = 20
+"""Lists within lists; deeper items stand beside each other, since the converter's time grows steeply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class _Normaliser:
 
     def _list_item(self, line: str, item: re.Match[str], previous: str) -> None:
         indent = len(item[1])
+        while len(self.stack) > DEEPEST:
+            self.stack.pop()
         inside = self.stack[-1] if self.stack else None
         target = inside.content if inside else 0
         if inside and inside.least == 4:
@@ -136,6 +140,9 @@ class _Normaliser:
     def _interrupts(self, item: re.Match[str], previous: str, target: int) -> bool:
         """Whether a list starts right below a line of text that is no part of a list."""
         margin = len(previous) - len(previous.lstrip(" "))
+        if margin >= target + 4:
+            # The line above ends what stands further in: an item that goes on, or a box.
+            return True
         if item[2][0].isdigit() and item[2][:-1] != "1":
             return False
         return margin <= target and not previous.lstrip().startswith(("#", "|", ">", "```"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import threading
 from pathlib import Path
@@ -26,8 +27,11 @@ _EXTENSIONS = [
 ]  # fmt: skip
 
 _local = threading.local()
-MOST_BRACKETS = 500
-"""`[` in one line: more are no links."""
+_MARKDOWN_IN_HTML = re.compile(r"<\w[^<>]{0,500}\bmarkdown\b")
+MOST_IN_HTML = 1000
+"""Elements with Markdown in them in one page; the converter's time grows with the square of their number."""
+LONGEST_PARAGRAPH = 10_000
+"""Characters; a longer one is no prose, and its markup is not read."""
 
 
 class _Unresolved(ReferenceInlineProcessor):
@@ -86,7 +90,9 @@ def render(document: Document) -> str:
 
 
 def to_html(text: str, document: Document | None = None) -> str:
-    """Markdown text as HTML; text that trips the converter becomes plain paragraphs."""
+    """Markdown text as HTML; text that trips the converter, or is endless, becomes plain paragraphs."""
+    if len(text) > plain.LONGEST_MARKUP or len(_MARKDOWN_IN_HTML.findall(text)) > MOST_IN_HTML:
+        return plain.text_html(text)
     try:
         text = myst.to_markdown(text, document)
         return escape_placeholders(_converter().convert(_tame(indent.normalise(text))))
@@ -97,14 +103,28 @@ def to_html(text: str, document: Document | None = None) -> str:
 
 
 def _tame(text: str) -> str:
-    """The text with lines of nothing but brackets escaped: the converter's time grows with their square."""
-    if text.count("[") < MOST_BRACKETS:
+    """The text with the markup of endless paragraphs shown as it stands: the converter's time would grow
+    with the square of their length."""
+    if len(text) < LONGEST_PARAGRAPH:
         return text
-    lines = text.split("\n")
-    tamed = (
-        re.sub(r"(?<!\\)\[", r"\\[", line) if line.count("[") >= MOST_BRACKETS else line for line in lines
-    )
-    return "\n".join(tamed)
+    # Pictures within the text are long, and nothing to read.
+    parts = re.split(r"(\n[ \t]*\n)", re.sub(r"data:[\w/+.-]+;base64,[\w+/=]*", "data:,", text))
+    fenced = False
+    for i, part in enumerate(parts):
+        fences = len(re.findall(r"^[ \t]*(?:`{3,}|~{3,})", part, re.MULTILINE))
+        if len(part) >= LONGEST_PARAGRAPH and not fenced and not fences:
+            # Cells and items are paragraphs of their own.
+            inner = part.split("\n") if re.match(r"\s*(?:[|>*+-]|\d+\.)|[^\n]*\|", part) else [part]
+            parts[i] = "\n".join(_literal(each) if len(each) >= LONGEST_PARAGRAPH else each for each in inner)
+        fenced ^= bool(fences % 2)
+    return "".join(parts)
+
+
+def _literal(text: str) -> str:
+    """A paragraph of its characters as they are; raw HTML, which is no paragraph, stays as it is."""
+    if re.match(r"\s*</?(?:table|div|details|pre|ul|ol|dl|section|p)\b", text):
+        return text
+    return f"<p>{html.escape(text.strip())}</p>"
 
 
 def _snippets(document: Document, root: Path) -> Snippets:

@@ -6,6 +6,10 @@ import html
 import re
 from pathlib import PurePosixPath
 
+LONGEST_MARKUP = 2_000_000
+"""Characters of Markdown or reStructuredText that are converted, which takes up to 15 s and 600 MB; a longer
+page was written by a program, and is read as plain text."""
+
 
 def text_html(text: str) -> str:
     """Paragraphs where empty lines part the text; indented or aligned parts stay as they are."""

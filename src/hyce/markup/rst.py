@@ -76,6 +76,8 @@ def render(document: Document) -> str:
 
 def to_html(text: str, place: Place | None = None) -> str:
     """reStructuredText as an HTML fragment. place: where files that it includes are looked for."""
+    if len(text) > plain.LONGEST_MARKUP:
+        return plain.text_html(text)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").expandtabs(8)
     with _lock:
         _register(text, place)
