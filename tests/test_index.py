@@ -456,11 +456,15 @@ def test_wrong_vectors_and_ids_are_refused(tmp_path: Path) -> None:
         dataclasses.replace(good, vector=good.vector[:3]),
         dataclasses.replace(good, tokens=good.tokens * np.float32("inf")),
     ]
+    for embedding in bad:
+        with (
+            index_run.open_for_writing(tmp_path) as writer,
+            pytest.raises(StoreError, match="isn't 8 finite numbers"),
+        ):
+            writer.put(document("a"), "P", None, [chunk, chunk], [good, embedding])
     with index_run.open_for_writing(tmp_path) as writer:
-        for embedding in bad:
-            with pytest.raises(StoreError, match="isn't 8 finite numbers"):
-                writer.put(document("a"), "P", None, [chunk], [embedding])
-        writer.put(document("b"), "P", None, [chunk], [good])  # one page's error doesn't stop the others
+        assert not writer.unchanged(document("a"))  # half a page is no page
+        writer.put(document("b"), "P", None, [chunk], [good])
         assert writer.publish().documents == 1
     with open_index(tmp_path) as reader:
         with pytest.raises(StoreError, match="dimensions"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import ceil
+from itertools import pairwise
 
 from hyce.records import Block, Chunk, Page
 
@@ -81,21 +81,31 @@ def _fitting(text: str, room: int, length: Length) -> Iterator[str]:
 
 def _pack(pieces: list[_Piece], room: int) -> Iterator[list[_Piece]]:
     """Consecutive pieces in groups of about equal size, none above `room`."""
-    total = sum(piece.tokens for piece in pieces)
+    full = list(_groups(pieces, room, room))
+    if len(full) < 2:
+        return iter(full)
     # Equal shares instead of full passages and a stub: a stub's few words match anything.
-    share = total / max(1, ceil(total / room))
+    total = sum(_cost(piece, before) for group in full for before, piece in pairwise([None, *group]) if piece)
+    return _groups(pieces, room, total / len(full))
+
+
+def _groups(pieces: list[_Piece], room: int, share: float) -> Iterator[list[_Piece]]:
+    """Consecutive pieces in groups that end once they reach `share`, and before they pass `room`."""
     group: list[_Piece] = []
     used = 0
     for piece in pieces:
-        cost = piece.tokens + (0 if group and group[-1].head == piece.head else piece.head_tokens)
-        if group and (used + cost > room or used >= share):
+        if group and (used >= share or used + _cost(piece, group[-1]) > room):
             yield group
             group, used = [], 0
-            cost = piece.tokens + piece.head_tokens
+        used += _cost(piece, group[-1] if group else None)
         group.append(piece)
-        used += cost
     if group:
         yield group
+
+
+def _cost(piece: _Piece, before: _Piece | None) -> int:
+    """Tokens of a piece in its group: a head counts where it is written."""
+    return piece.tokens + (piece.head_tokens if before is None or before.head != piece.head else 0)
 
 
 def _join(group: list[_Piece]) -> str:

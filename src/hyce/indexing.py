@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from hyce.chunk import chunk, paragraph_chunks
 from hyce.config import Config
@@ -12,7 +13,7 @@ from hyce.embed import Embedder
 from hyce.errors import SourceError
 from hyce.index.embedded import IndexWriter
 from hyce.parse import Hidden, paragraphs, parse
-from hyce.records import Chunk, Document, Failure, Page
+from hyce.records import Chunk, Document, Embedding, Failure, Page
 from hyce.sources import files
 from hyce.sources.survey import key, survey
 
@@ -20,7 +21,7 @@ BATCH = 256
 """Passages embedded together: enough to sort by length, few enough to hold in memory."""
 
 
-PARSING = 1
+PARSING = 2
 """Raised when pages are read or cut in a new way, so that unchanged pages are indexed again."""
 
 
@@ -153,11 +154,17 @@ def _embed_and_put(
     batch: list[_Cut], writer: IndexWriter, embedder: Embedder, config: Config, tally: _Tally
 ) -> None:
     texts = [piece.text for page in batch for piece in page.chunks]
-    embeddings = iter(embedder.embed(texts, tokens=config.index.token_vectors))
+    embeddings = _embedded(texts, embedder, config.index.token_vectors)
     for page in batch:
-        own = [next(embeddings) for _ in page.chunks]
+        own = islice(embeddings, len(page.chunks))
         writer.put(page.document, page.page.title, page.page.date, page.chunks, own)
     tally.embedded += len(texts)
+
+
+def _embedded(texts: Sequence[str], embedder: Embedder, tokens: bool) -> Iterator[Embedding]:
+    """The embeddings in order, never more than BATCH of them in memory."""
+    for start in range(0, len(texts), BATCH):
+        yield from embedder.embed(texts[start : start + BATCH], tokens=tokens)
 
 
 def expect(text_bytes: int, size: int) -> tuple[int, float]:

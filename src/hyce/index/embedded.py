@@ -166,9 +166,9 @@ class IndexReader:
         """The passages with these ids, in this order."""
         with plain_errors(self.path):
             rows = self._rows(
-                "SELECT chunk.id, source, path, url, document.title, titled, heading, body, date, anchor, ordinal "
-                "FROM chunk JOIN document ON document.id = chunk.document JOIN text ON text.rowid = chunk.id "
-                "WHERE chunk.id IN",
+                "SELECT chunk.id, source, path, url, document.title, titled, heading, body, date, anchor, "
+                "ordinal FROM chunk JOIN document ON document.id = chunk.document "
+                "JOIN text ON text.rowid = chunk.id WHERE chunk.id IN",
                 ids,
             )
         return [self._passage(rows[number]) for number in ids]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -130,7 +130,8 @@ class IndexWriter:
             self._touch(source)
             below = "" if path in ("", ".") else path + "/"
             for (number,) in self._database.execute(
-                "SELECT id FROM document WHERE source = ?1 AND (path = ?2 OR substr(path, 1, length(?3)) = ?3)",
+                "SELECT id FROM document WHERE source = ?1 "
+                "AND (path = ?2 OR substr(path, 1, length(?3)) = ?3)",
                 (storable(source), storable(path), storable(below)),
             ).fetchall():
                 self._mark(number)
@@ -141,13 +142,14 @@ class IndexWriter:
         page_title: str,
         date: str | None,
         chunks: Sequence[Chunk],
-        embeddings: Sequence[Embedding],
+        embeddings: Iterable[Embedding],
     ) -> None:
         """Store a page with its passages in place of what the index had of it.
 
-        Raises StoreError when the disk is full (what is committed is kept) or a vector isn't usable.
+        embeddings: as many as chunks; one by one, so that a long page's need not be in memory together.
+        Raises StoreError when the disk is full or a vector isn't usable; what is committed is kept, and the
+        writer is closed.
         """
-        self._check(document, chunks, embeddings)
         try:
             with plain_errors(self.path, writing=True):
                 self._put(document, storable(page_title), date, chunks, embeddings)
@@ -203,18 +205,15 @@ class IndexWriter:
 
     # -- one page ----------------------------------------------------------------------------------------
 
-    def _check(self, document: Document, chunks: Sequence[Chunk], embeddings: Sequence[Embedding]) -> None:
-        """Raise StoreError for vectors that would spoil the index, before anything of them is stored."""
-        if len(chunks) != len(embeddings):
-            raise ValueError(f"{len(chunks)} passages, but {len(embeddings)} embeddings")
+    def _check(self, document: Document, embedding: Embedding) -> None:
+        """Raise StoreError for vectors that would spoil the index."""
         dimensions = self._settings.dimensions
-        for embedding in embeddings:
-            fits = embedding.vector.shape == (dimensions,) and embedding.tokens.shape[1:] == (dimensions,)
-            if not fits or not np.isfinite(embedding.vector).all() or not np.isfinite(embedding.tokens).all():
-                raise StoreError(
-                    f"{document.path}: the model {self._settings.embedder} gave a vector that isn't "
-                    f"{dimensions} finite numbers; pull the model again"
-                )
+        fits = embedding.vector.shape == (dimensions,) and embedding.tokens.shape[1:] == (dimensions,)
+        if not fits or not np.isfinite(embedding.vector).all() or not np.isfinite(embedding.tokens).all():
+            raise StoreError(
+                f"{document.path}: the model {self._settings.embedder} gave a vector that isn't "
+                f"{dimensions} finite numbers; pull the model again"
+            )
 
     def _put(
         self,
@@ -222,7 +221,7 @@ class IndexWriter:
         title: str,
         date: str | None,
         chunks: Sequence[Chunk],
-        embeddings: Sequence[Embedding],
+        embeddings: Iterable[Embedding],
     ) -> None:
         self._touch(document.source)
         self._change()
@@ -232,6 +231,7 @@ class IndexWriter:
         number = self._put_document(document, title, date)
         self._mark(number)
         for ordinal, (chunk, embedding) in enumerate(zip(chunks, embeddings, strict=True)):
+            self._check(document, embedding)
             self._put_chunk(number, ordinal, title, chunk, embedding)
         self._uncommitted += 1 + len(chunks)
         late = time.monotonic() - self._committed_at > COMMIT_SECONDS
