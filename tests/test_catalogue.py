@@ -159,6 +159,10 @@ BROKEN = {
     "a number in argv": (ENTRY.replace("/etc/lunch]", "5]"), "list of texts"),
     "a command line": (ENTRY.replace("[cat, /etc/lunch]", "cat /etc/lunch"), "`command` is to be a list"),
     "mixed pipe": (ENTRY.replace("[cat, /etc/lunch]", "[[cat], sort]"), "list of texts"),
+    "a program that changes something": (
+        ENTRY.replace("[cat, /etc/lunch]", "[scancel, '1']"),
+        "scancel changes or sends something",
+    ),
     "a shell": (ENTRY.replace("[cat, /etc/lunch]", "[bash, -c, id]"), "bash can run anything"),
     "a program with a folder": (ENTRY.replace("[cat,", "[/tmp/cat,"), "no program name"),
     "a program from a question": (ENTRY.replace("[cat,", "['{name}',"), "no program name"),

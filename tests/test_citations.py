@@ -209,3 +209,18 @@ def test_records_lead_to_the_place() -> None:
         Citation(4, "passage", "Jobs > Limits", "/docs/run/jobs.md", None, False),
         Citation(5, "passage", "Jobs > Limits", "run/jobs.md", None, False),
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Wait [1](https://evil.example/x).", "Wait [1]."),
+        ("Wait ![1](//evil.example/x.png).", "Wait ![1]."),
+        ("Wait [2](javascript:alert).", "Wait."),
+        ("Wait [1].\n\n[1]: https://evil.example", "Wait [1].\n\n[1]"),
+        ("Two kinds [1](see below).", "Two kinds [1](see below)."),
+        ("[1]: the quota page", "[1]: the quota page"),
+    ],
+)
+def test_a_citation_leads_nowhere_else_than_to_its_source(written: str, shown: str) -> None:
+    assert check(written, {1}).text == shown

@@ -22,7 +22,7 @@ from scripted_llm import (
 )
 
 from hyce.completion import Completion
-from hyce.config import Config, Llm, Policy
+from hyce.config import Config, Llm, Policy, load
 from hyce.endpoint import api_key, location, parse_address
 from hyce.errors import ConfigError, EndpointError, PolicyError
 from hyce.llm import LONGEST_WAIT, ChatClient, output_tokens
@@ -479,6 +479,35 @@ def test_where_lists_are_set_they_alone_count(url: str, expected: str, declared:
 def test_an_address_that_two_readers_could_read_differently_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match=r"llm\.base_url"):
         parse_address(url, "llm.base_url")
+
+
+@pytest.mark.parametrize("location_in", ["environment", "site file"])
+def test_where_a_site_governs_no_user_can_call_an_outside_address_onsite(
+    tmp_path: Path, location_in: str
+) -> None:
+    """case 22: the user names another endpoint, and the site's word about its own doesn't hold for that."""
+    site = tmp_path / "site.toml"
+    site.write_text('[llm]\nbase_url = "https://llm.site.example/v1"\nlocation = "onsite"\n')
+    own = {"HYCE_LLM_BASE_URL": "https://api.elsewhere.example/v1", "XDG_CONFIG_HOME": str(tmp_path)}
+    if location_in == "environment":
+        site.write_text('[site]\nname = "Centre"\n')
+        own["HYCE_LLM_LOCATION"] = "onsite"
+    config = load(environ=own, site_file=site)
+    with pytest.raises(PolicyError, match="has not consented"):
+        location(config)
+    assert any("llm.location" in notice for notice in config.notices)
+
+
+def test_the_sites_own_endpoint_stays_onsite(tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text('[llm]\nbase_url = "https://llm.site.example/v1"\nlocation = "onsite"\n')
+    assert location(load(environ={"XDG_CONFIG_HOME": str(tmp_path)}, site_file=site)) == "onsite"
+
+
+def test_a_site_file_that_is_a_broken_link_is_not_taken_for_none(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").symlink_to(tmp_path / "missing")
+    with pytest.raises((ConfigError, OSError)):
+        load(environ={"XDG_CONFIG_HOME": str(tmp_path)}, site_file=tmp_path / "site.toml")
 
 
 def test_an_address_with_a_password_is_refused_without_showing_it() -> None:

@@ -204,6 +204,22 @@ def test_a_child_that_keeps_the_output_open_does_not_keep_us(stub: Stub, go: Go)
     assert gone(int(output.stdout))
 
 
+def test_a_child_in_a_session_of_its_own_is_ended(stub: Stub, go: Go) -> None:
+    stub("tool", "setsid sh -c 'setsid sleep 300 & echo $!; sleep 300' >/dev/null & echo $!")
+    output = go(command("tool"))
+    assert output.status == "ok"
+    assert gone(int(output.stdout))
+    stub("tool", "trap '' TERM; setsid sleep 300 & echo $!; exec sleep 300")
+    output = go(command("tool", timeout=0.5))
+    assert output.status == "timeout"
+    assert gone(int(output.stdout))
+
+
+def test_programs_run_outside_of_the_users_folder(stub: Stub, go: Go) -> None:
+    stub("tool", "pwd")
+    assert go(command("tool")).stdout == "/\n"
+
+
 def test_a_child_in_a_session_of_its_own_does_not_keep_us(stub: Stub, go: Go) -> None:
     stub(
         "tool",
@@ -356,6 +372,38 @@ def test_a_link_to_a_file_that_others_can_write_is_not_trusted(
     target.write_text("#!/bin/sh\necho x\n")
     target.chmod(0o777)
     (bin_folder / "tool").symlink_to(target)
+    assert go(command("tool")).status == "unavailable"
+
+
+def test_every_link_on_the_way_to_a_program_counts(stub: Stub, go: Go, bin_folder: Path) -> None:
+    stub("real", "echo x")
+    open_folder = bin_folder.parent / "open"
+    open_folder.mkdir()
+    (open_folder / "link").symlink_to(bin_folder / "real")
+    (bin_folder / "tool").symlink_to(open_folder / "link")
+    assert go(command("tool")).status == "ok"
+    open_folder.chmod(0o777)
+    assert go(command("tool")).status == "unavailable"
+    assert str(open_folder) in go(command("tool")).reason
+
+
+def test_links_in_a_circle_are_no_program(go: Go, bin_folder: Path) -> None:
+    (bin_folder / "tool").symlink_to("tool")
+    assert go(command("tool")).status == "unavailable"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+def test_a_link_of_another_user_in_a_sticky_folder_is_not_trusted(
+    stub: Stub, go: Go, bin_folder: Path
+) -> None:
+    stub("real", "echo x")
+    sticky = bin_folder.parent / "sticky"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    (sticky / "link").symlink_to(bin_folder / "real")
+    (bin_folder / "tool").symlink_to(sticky / "link")
+    assert go(command("tool")).status == "ok"
+    os.chown(sticky / "link", 12345, -1, follow_symlinks=False)
     assert go(command("tool")).status == "unavailable"
 
 

@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from hyce.prompts import Source, command_line
-from hyce.records import Citation, CommandOutput, Passage
+from hyce.prompts import Source
+from hyce.records import Citation, CommandOutput, Passage, command_line
 
 DROPPED = "The answer cited a source that it was not given; the citation was removed."
 UNSUPPORTED = "The answer cites none of its sources; check it against them."
@@ -20,10 +20,13 @@ UNSUPPORTED = "The answer cites none of its sources; check it against them."
 _NUMBERS = r"\d{1,3}(?:\s*[-\N{EN DASH}]\s*\d{1,3})?"
 _NOUN = r"(?:(?:sources?|passages?|documents?|docs?|commands?|outputs?)[\s:#]*|[\^#]\s*)?"
 _LIST = rf"{_NOUN}{_NUMBERS}(?:\s*(?:[,;]|and|&)\s*{_NOUN}{_NUMBERS})*"
+# [1](address) and [1]: address would lead the reader elsewhere than to the source: the address goes.
+_ADDRESS = r"\s*<?(?:[a-z][a-z0-9+.-]{1,20}:|www\.|[/#])"
+_TARGET = rf"(?:\({_ADDRESS}[^)\n]*\)|:{_ADDRESS}[^\n]*)?"
 # An array or a host list looks like a citation: --array=[1-3], cn[1-4,7].
 _CITATION = re.compile(
     rf"(?P<blank>[ \t]*)(?P<glued>(?<=[\w=-])(?<!\s))?"
-    rf"(?:\[\s*(?P<square>{_LIST})\s*\]|【\s*(?P<lens>{_LIST})\s*(?:\N{{DAGGER}}[^】\n]*)?】)",
+    rf"(?:\[\s*(?P<square>{_LIST})\s*\]{_TARGET}|【\s*(?P<lens>{_LIST})\s*(?:\N{{DAGGER}}[^】\n]*)?】)",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)")
@@ -136,7 +139,7 @@ def unrun_command(text: str, outputs: Sequence[CommandOutput]) -> str | None:
 
     Looks for plain claims only: "I ran `x`", "`x` returned", "according to the output of `x`".
     """
-    ran = [set(_words(command_line(o))) for o in outputs if o.status in ("ok", "failed", "timeout")]
+    ran = [set(_words(command_line(o.argv))) for o in outputs if o.status in ("ok", "failed", "timeout")]
     for claim in _CLAIM.finditer(text):
         command = next(group for group in claim.groups() if group)
         words = {
@@ -184,7 +187,7 @@ def _record(source: Source, used: bool) -> Citation:
     item = source.item
     if isinstance(item, CommandOutput):
         return Citation(
-            source.number, "command", command_line(item), _run(item), item.started[:10] or None, used
+            source.number, "command", command_line(item.argv), _run(item), item.started[:10] or None, used
         )
     return Citation(source.number, "passage", source.label, _place(item.passage), item.passage.date, used)
 

@@ -17,7 +17,7 @@ from hyce.errors import ConfigError
 from hyce.llm import output_tokens
 from hyce.privacy import redact
 from hyce.prompts import Source
-from hyce.records import CommandOutput, Hit, Match, Message, Turn
+from hyce.records import CommandOutput, Hit, Match, Message, Turn, command_line
 
 Length = Callable[[str], int]
 
@@ -74,7 +74,7 @@ def build(
         if o.status not in _RAN
     ]
     notices = [
-        f"The output of `{prompts.command_line(o)}` may not leave the site; the model did not see it."
+        f"The output of `{command_line(o.argv)}` may not leave the site; the model did not see it."
         for o in kept_back
     ]
 
@@ -102,9 +102,7 @@ def build(
         )
     room -= sum(_turn_length(turn, length) for turn in kept)
     candidates = [
-        Source(
-            n, o, clean(prompts.command_line(o)), clean(prompts.output_text(o, descriptions.get(o.id, "")))
-        )
+        Source(n, o, clean(command_line(o.argv)), clean(prompts.output_text(o, descriptions.get(o.id, ""))))
         for n, o in enumerate(sent, 1)
     ]
     candidates += [

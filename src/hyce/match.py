@@ -189,7 +189,7 @@ def open_matcher(
     if embedder is None:
         files = find(config.model.name, config.model.precision, models_folder(config))
         embedder = OnnxEmbedder(files, config.model.threads)
-    configured = config.site.scheduler if config.site.scheduler in ("slurm", "pbs") else None
+    configured = None if config.site.scheduler == "auto" else config.site.scheduler
     return Matcher(
         commands,
         embedder,

@@ -39,7 +39,7 @@ def neutral(text: str) -> str:
 
 _MARKER = re.compile(r"<<<|>>>")
 _ROLE_TAG = re.compile(
-    r"<\|[^|<>\n]{0,40}\|>|<\|(?:im_|end|start|eot)|\[/?INST\]|<</?SYS>>|</?s>|</?(?:system|assistant|user)>"
+    r"<\|[^|<>\n]{0,40}\|>|<\|(?:im_|end|start|eot)|\[/?INST\]|<</?SYS>>|</?s>|</?(?:system|assistant)>"
     r"|<(?:start|end)_of_turn>|<\uff5c[^\uff5c\n]{0,40}\uff5c>",
     re.IGNORECASE,
 )
@@ -70,7 +70,8 @@ def _defused(text: str) -> str:
 
 _TELLING_NAME = (
     r"[\w.-]{0,40}(?:api[_-]?key|apikey|access[_-]?key|secret(?:[_-]?key)?|auth[_-]?token|token|passwd|password"
-    r"|passphrase|private[_-]?key|credentials?|slurm_jwt)"
+    r"|passphrase|private[_-]?key|credentials?|slurm_jwt"
+    r"|(?:mysql|redis|db|pg)_?pwd)"
 )
 
 
@@ -96,7 +97,8 @@ _SECRETS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         _keep_first("login"),
     ),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), _whole("token")),
-    (re.compile(r"\b(?:sk|pk|rk)-(?:[a-z]{2,12}-)*[A-Za-z0-9_-]{16,}"), _whole("key")),
+    # One long part tells a key from a name such as sk-learn-of-many-words.
+    (re.compile(r"\b(?:sk|pk|rk)-(?=[\w-]{0,200}\w{16})[\w-]{16,}|\bAGE-SECRET-KEY-\w+"), _whole("key")),
     (re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,})"), _whole("token")),
     (
         re.compile(
@@ -116,8 +118,15 @@ _SECRETS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         _keep_first("secret"),
     ),
     (
-        re.compile(r"(?i)((?<!\w)--?(?:password|passwd|token|api-?key|secret)[ =])(?!\[redacted)[^\s\"']+"),
+        re.compile(
+            r"(?i)((?<![\w-])--?(?:[a-z]{1,20}[_-]){0,3}(?:password|passwd|token|(?:api|access|secret|auth|wandb)"
+            r"[_-]?key|secret)[ =]|\bsshpass\s+-p\s?)(?!\[redacted)[^\s\"']+"
+        ),
         _keep_first("secret"),
+    ),
+    (
+        re.compile(r"((?<!\w)(?:-u|--user)[ =])(?!\[redacted)[^\s:]{1,100}:[^\s/][^\s\"']*"),
+        _keep_first("login"),
     ),
     (
         re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24}\b"),

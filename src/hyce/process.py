@@ -2,23 +2,28 @@
 
 A program may hang, print without end, ignore SIGTERM, or leave children behind that keep its output open.
 Each stage runs in a session of its own, so that it has no terminal to read or write, and its whole process
-group is ended with it. What makes itself a session of its own on purpose escapes this; it then writes into
-a closed pipe.
+group is ended with it. What leaves the group (setsid, a daemon) is found by a mark in its environment, and
+ended too. Only a program that wipes its environment, or one with other rights (setuid), escapes that; it then
+writes into a closed pipe.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import selectors
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 GRACE = 1.0
 """Seconds between SIGTERM and SIGKILL, and for output that a finished program's children keep open."""
+MARK = "HYCE_RUN"
+"""Variable by whose random value all processes of one run are known."""
 _TICK = 0.05
 _BLOCK = 65536
 
@@ -62,19 +67,20 @@ def execute(
     Raises OSError when a stage can't be started.
     """
     started = time.monotonic()
+    mark = secrets.token_hex(16)
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     stages: list[subprocess.Popen[bytes]] = []
     try:
         try:
-            _start(argv, environment, out_write, err_write, stages)
+            _start(argv, {**environment, MARK: mark}, out_write, err_write, stages)
         finally:
             os.close(out_write)
             os.close(err_write)
         out, err = _Capture(out_read, max_bytes), _Capture(err_read, max_bytes)
         timed_out = _collect(stages, (out, err), started + timeout)
     finally:
-        _end(stages)
+        _end(stages, mark)
         os.close(out_read)
         os.close(err_read)
     return Finished(
@@ -107,6 +113,8 @@ def _start(
                     stdout=write_end,
                     stderr=err,
                     env=dict(environment),
+                    # Some interpreters look for their modules in the working directory first.
+                    cwd="/",
                     start_new_session=True,
                     close_fds=True,
                     umask=0o077,
@@ -170,14 +178,34 @@ def _signal(stage: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(stage.pid, number)
 
 
-def _end(stages: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Kill every stage's whole group, then reap the stages."""
+def _end(stages: Sequence[subprocess.Popen[bytes]], mark: str) -> None:
+    """Kill every stage's whole group and what has left it, then reap the stages."""
     for stage in stages:
         _signal(stage, signal.SIGKILL)
+    deadline = time.monotonic() + GRACE
+    # Again and again: what is being killed may be forking.
+    while (escaped := _marked(mark)) and time.monotonic() < deadline:
+        for pid in escaped:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_TICK / 20)
     for stage in stages:
         # A program in uninterruptible sleep (a dead file server) can't be waited for.
         with contextlib.suppress(subprocess.TimeoutExpired):
             stage.wait(GRACE)
+
+
+def _marked(mark: str) -> list[int]:
+    """The processes of this user that carry the mark, zombies left out."""
+    needle = f"{MARK}={mark}".encode()
+    found = []
+    with contextlib.suppress(OSError), os.scandir("/proc") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                mine = entry.name.isdecimal() and entry.stat().st_uid == os.getuid()
+                if mine and needle in Path(entry.path, "environ").read_bytes():
+                    found.append(int(entry.name))
+    return found
 
 
 def _exit_code(codes: Sequence[int | None]) -> int:

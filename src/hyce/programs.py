@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 PROGRAM_DIRECTORIES = tuple(
@@ -30,16 +31,18 @@ PROGRAM_DIRECTORIES = tuple(
     )
 )
 
+_MOST_LINKS = 40
+
 
 def find(name: str, directories: Sequence[Path] = PROGRAM_DIRECTORIES, trusted_uid: int = 0) -> Path | str:
     """The program's file, or, as a text, why there is none that may be run."""
     reason = f"{name} is not installed in {_places(directories)}"
     for directory in directories:
-        file = directory / name
-        if not file.is_file():
+        # As text, since hundreds of names are looked for at each start; unreadable folders count as empty.
+        if not os.path.isfile(f"{directory}/{name}"):  # noqa: PTH113
             continue
-        # The link itself is protected by its folder; what it leads to is checked by its own.
-        untrusted = writable_by_others(directory, trusted_uid) or writable_by_others(file, trusted_uid)
+        file = directory / name
+        untrusted = writable_by_others(file, trusted_uid)
         if untrusted:
             reason = f"{file} can't be trusted: {untrusted} can be changed by others than root"
         elif not os.access(file, os.X_OK):
@@ -50,17 +53,36 @@ def find(name: str, directories: Sequence[Path] = PROGRAM_DIRECTORIES, trusted_u
 
 
 def writable_by_others(path: Path, trusted_uid: int = 0) -> Path | None:
-    """The first of the resolved path and its parent folders that somebody else could change."""
-    resolved = path.resolve()
-    for place in (resolved, *resolved.parents):
-        status = place.stat()
-        sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    """The first place on the way to the file that somebody else could change: a folder, a link, the file."""
+    places = list(_way(path))
+    for place in places:
+        status = place.lstat()
+        # A link has no mode of its own; who may replace it is up to its folder.
+        mode = 0 if stat.S_ISLNK(status.st_mode) else status.st_mode
         # In a sticky folder (such as /tmp above a test's own) others can't replace what is not theirs.
-        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (sticky and place != resolved):
-            return place
-        if status.st_uid not in (0, trusted_uid):
+        sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX and place != places[-1]
+        if status.st_uid not in (0, trusted_uid) or (mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky):
             return place
     return None
+
+
+def _way(path: Path) -> Iterator[Path]:
+    """Every folder and link that is passed on the way to the path, from the root on, and what it leads to."""
+    place = Path("/")
+    yield place
+    ahead = list(reversed(path.absolute().parts[1:]))
+    links = 0
+    while ahead:
+        part = ahead.pop()
+        place = place.parent if part == ".." else place / part
+        yield place
+        if place.is_symlink():
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, "too many links", str(path))
+            target = place.readlink()
+            place = Path("/") if target.is_absolute() else place.parent
+            ahead += [part for part in reversed(target.parts) if part != "/"]
 
 
 def _places(directories: Sequence[Path]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -106,11 +105,6 @@ def again(messages: Sequence[Message], reply: str) -> list[Message]:
 
 def _message(role: str, content: str) -> Message:
     return {"role": role, "content": content}
-
-
-def command_line(output: CommandOutput) -> str:
-    """The command as a person would type it."""
-    return " | ".join(shlex.join(argv) for argv in output.argv)
 
 
 def output_text(output: CommandOutput, description: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -216,6 +217,11 @@ class Routing:
     """Companions that a diagnosis runs beside them."""
     refused: str | None = None
     """Why nothing may run, when the question asks for what hyce never does."""
+
+
+def command_line(argv: tuple[tuple[str, ...], ...]) -> str:
+    """An entry's argument lists as a person would type them."""
+    return " | ".join(shlex.join(part) for part in argv)
 
 
 Status = Literal["ok", "failed", "timeout", "refused", "unavailable"]

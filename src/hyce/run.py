@@ -34,7 +34,7 @@ from hyce.records import Command, CommandOutput, Parameter, Status
 
 MAX_VALUE = 200
 """Longest value of a parameter, in characters."""
-_UNSAFE = re.compile(r"""[;&|<>$`"'\\(){}!*?~\s\x00-\x20\x7f-\xa0\u2028\u2029]""")
+_UNSAFE = re.compile(r"""[;&|<>$`"'\\(){}!*?~\s\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]""")
 _SEARCH_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 _OPEN_FILES = 256
 
@@ -72,14 +72,15 @@ def run(
     except PolicyError as error:
         return _not_run(command, command.argv, "refused", str(error))
     missing = available(command, directories=directories, trusted_uid=trusted_uid)
-    if missing:
-        return _not_run(command, argv, "unavailable", missing)
     found = [programs.find(stage[0], directories, trusted_uid) for stage in argv]
+    files = [file for file in found if isinstance(file, Path)]
+    if missing or len(files) < len(argv):
+        return _not_run(command, argv, "unavailable", missing or "a program has just been removed")
     prefix, layers = _helpers(command)
     started = _now()
     try:
         finished = process.execute(
-            [[*prefix, str(file), *stage[1:]] for file, stage in zip(found, argv, strict=True)],
+            [[*prefix, str(file), *stage[1:]] for file, stage in zip(files, argv, strict=True)],
             environment=child_environment(command),
             timeout=command.timeout,
             max_bytes=command.max_bytes,
@@ -134,13 +135,13 @@ def check_value(entry_id: str, parameter: Parameter, value: str) -> str:
     if len(value) > MAX_VALUE:
         raise PolicyError(f"{place} is longer than {MAX_VALUE} characters; give the value alone")
     if value.startswith("-"):
-        raise PolicyError(f"{place} is an option, not a value; expected is: {parameter.description}")
+        raise PolicyError(f"{place} is an option, not a value; expected: {parameter.description}")
     if _UNSAFE.search(value):
-        raise PolicyError(f"{place} holds characters that no value has; expected is: {parameter.description}")
+        raise PolicyError(f"{place} holds characters that no value has; expected: {parameter.description}")
     if ".." in value.split("/"):
         raise PolicyError(f"{place} leads out of its folder; give the path without `..`")
     if not re.fullmatch(parameter.pattern, value):
-        raise PolicyError(f"{place} doesn't fit; expected is: {parameter.description}")
+        raise PolicyError(f"{place} doesn't fit; expected: {parameter.description}")
     return value
 
 

@@ -30,9 +30,9 @@ from typing import Any, Literal
 import yaml
 
 from hyce.catalogue import IDENTITY, PLACEHOLDER
-from hyce.config import refuse_if_others_can_write
 from hyce.errors import CatalogueError, ConfigError
 from hyce.records import Command, Parameter
+from hyce.trust import read_private, refuse_if_others_can_write
 
 ISOLATION = ("pid", "user", "mount", "tmp", "devices", "network", "no_new_privs")
 
@@ -44,9 +44,18 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*", re.IGNORECASE)
 
 LAUNCHERS = re.compile(
     "sh|bash|dash|zsh|ksh|csh|tcsh|fish|busybox|env|xargs|sudo|su|doas|runuser|ssh|srun|nohup|setsid|timeout"
-    r"|nice|eval|exec|python[\d.]*|perl|ruby|lua|tclsh|node|[gmn]?awk|sed|vim?|less|more"
+    r"|nice|eval|exec|python[\d.]*|perl|ruby|lua|tclsh|node|[gmn]?awk|sed|vim?|less|more|parallel|mpirun|mpiexec"
+    "|pdsh|clush|stdbuf|taskset|numactl|chroot|unshare|nsenter|setpriv|prlimit|strace|watch|script|flock|ionice"
+    "|chrt|time"
 )
 """Programs that run other programs or a program text; an entry's command is what it says it is."""
+
+CHANGERS = re.compile(
+    "scancel|sbatch|salloc|sbcast|scrontab|strigger|qsub|qdel|qalter|qhold|qrls|qmove|qmgr|qrun|qsig|qorder|qrerun"
+    "|pbs_rsub|pbs_rdel|pbs_ralter|rm|rmdir|mv|cp|ln|dd|tee|touch|mkdir|truncate|shred|chmod|chown|chgrp|setfacl"
+    "|kill|pkill|killall|crontab|at|batch|passwd|chsh|mail|sendmail|curl|wget|scp|rsync|sftp|reboot|shutdown"
+)
+"""Programs that change or send something: hyce promises its users that it only looks."""
 
 _FORBIDDEN_VARIABLE = re.compile(
     r"LD_.*|DYLD_.*|PYTHON.*|PERL.*|RUBY.*|NODE_.*|LUA_.*|BASH.*|ENV|IFS|PS4|SHELL.*|PATH|HOME|USER|LOGNAME"
@@ -105,9 +114,7 @@ def load_folders(folders: Sequence[Path], *, builtin: Path | None) -> dict[str, 
             _refuse_if_others_can_write(folder)
         found: dict[str, Command | None] = {}
         for file in _files(folder):
-            if folder != builtin:
-                _refuse_if_others_can_write(file)
-            for entry_id, entry in _read(file).items():
+            for entry_id, entry in _read(file, trusted=folder == builtin).items():
                 if entry_id in found:
                     raise _error(file, entry_id, "stands in two files of this folder; keep one")
                 found[entry_id] = _entry(file, entry_id, entry)
@@ -125,7 +132,7 @@ def load_folders(folders: Sequence[Path], *, builtin: Path | None) -> dict[str, 
 
 def load_texts(file: Path) -> tuple[str, ...]:
     """The texts of a YAML file that is one plain list."""
-    data = _parse(file)
+    data = _parse(file, trusted=True)
     if not isinstance(data, list) or not all(isinstance(text, str) for text in data):
         raise CatalogueError(f"{file}: is to be a list of texts")
     return tuple(data)
@@ -146,11 +153,15 @@ def _refuse_if_others_can_write(path: Path) -> None:
         raise CatalogueError(f"{path}: can't be read: {error.strerror}") from error
 
 
-def _parse(file: Path) -> Any:
+def _parse(file: Path, *, trusted: bool) -> Any:
+    """The file's data. trusted: it is part of the program; others are refused when others can write them."""
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise CatalogueError(f"{file}: larger than {MAX_FILE_BYTES} bytes; split it")
-        return yaml.load(file.read_text(encoding="utf-8"), Loader=UniqueKeyLoader)  # noqa: S506 - a safe one
+        text = file.read_text(encoding="utf-8") if trusted else read_private(file)
+        return yaml.load(text, Loader=UniqueKeyLoader)  # noqa: S506 - a safe one
+    except ConfigError as error:
+        raise CatalogueError(str(error)) from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise CatalogueError(f"{file}: not valid YAML: {reason}; mend that line") from error
@@ -158,8 +169,8 @@ def _parse(file: Path) -> Any:
         raise CatalogueError(f"{file}: can't be read: {error.strerror}") from error
 
 
-def _read(file: Path) -> Mapping[Any, Any]:
-    data = _parse(file)
+def _read(file: Path, *, trusted: bool) -> Mapping[Any, Any]:
+    data = _parse(file, trusted=trusted)
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -247,6 +258,8 @@ def _argv(file: Path, where: str, command: list[Any]) -> tuple[tuple[str, ...], 
             )
         if LAUNCHERS.fullmatch(stage[0]):
             raise _error(file, where, f"{stage[0]} can run anything; name the program itself")
+        if CHANGERS.fullmatch(stage[0]):
+            raise _error(file, where, f"{stage[0]} changes or sends something; entries only look things up")
     if any("\0" in part for stage in argv for part in stage):
         raise _error(file, where, "`command` holds a NUL character; remove it")
     return argv
