@@ -10,7 +10,6 @@ import dataclasses
 import difflib
 import math
 import os
-import stat
 import tomllib
 import types
 import typing
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hyce.errors import ConfigError
+from hyce.trust import read_private
 
 SITE_FILE = Path("/etc/hyce/hyce.toml")
 
@@ -39,7 +39,8 @@ class Site:
         (), "All clusters of the centre by name, so that pages of the others are recognised."
     )
     scheduler: Literal["auto", "slurm", "pbs", "none"] = setting(
-        "auto", "Whose commands are offered; auto and none: those of any batch system that is installed here."
+        "auto",
+        "Whose commands are offered. auto: any batch system's that is installed here; none: no one's.",
     )
     help: str = setting("", "Where to get help from people; every answer ends with it.")
 
@@ -190,7 +191,7 @@ def load(
     if file is not None and not file.exists():
         raise ConfigError(f"{file}: no such settings file; `hyce init` writes one")
     user_file = file or config_folder(environ) / "hyce.toml"
-    site_governs = site_file.exists()
+    site_governs = _is_there(site_file)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     notices: list[str] = []
@@ -204,15 +205,24 @@ def load(
     for origin, settings, may_set_policy in layers:
         for key, value in settings.items():
             _check(key, value, origin)
-            if key.startswith("policy.") and not may_set_policy:
+            # Who may call an address the site's own decides what leaves the site.
+            is_policy = key.startswith("policy.") or (key == "llm.location" and value == "onsite")
+            if is_policy and not may_set_policy:
                 notices.append(f"{key} in {origin} has no effect: {site_file} holds the site's policy")
                 continue
             values[key] = value
             origins[key] = origin
+    elsewhere = origins.get("llm.base_url", str(site_file))
+    if site_governs and values.get("llm.location") == "onsite" and elsewhere != str(site_file):
+        # The site said it of its own address, not of this one.
+        values["llm.location"] = "outside"
+        notices.append(f"llm.location in {site_file} has no effect on llm.base_url in {elsewhere}")
     sections: dict[str, Any] = {}
     for name, section in SECTIONS.items():
         given = {key: values[f"{name}.{key}"] for key in _keys(section) if f"{name}.{key}" in values}
         sections[name] = section(**{key: _frozen(value) for key, value in given.items()})
+    if not (sections["retrieval"].dense or sections["retrieval"].lexical):
+        raise ConfigError("retrieval.dense and retrieval.lexical are both false; one of them must search")
     return Config(**sections, origins=types.MappingProxyType(origins), notices=tuple(notices))
 
 
@@ -241,19 +251,15 @@ def models_folder(config: Config) -> Path:
     return Path(config.model.folder).expanduser() if config.model.folder else data_folder() / "models"
 
 
-def refuse_if_others_can_write(path: Path) -> None:
-    """Raise ConfigError when anyone but its owner, who must be root or this user, can change the file.
-
-    A file that somebody else can change could name another endpoint or another command. Its folder
-    counts too: who can write there can replace the file.
-    """
-    for place in (path, path.resolve().parent):
-        status = place.stat()
-        sticky = place.is_dir() and status.st_mode & stat.S_ISVTX
-        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky:
-            raise ConfigError(f"{place}: others can write it; run `chmod go-w {place}`")
-        if status.st_uid not in (0, os.getuid()) and not sticky:
-            raise ConfigError(f"{place}: it belongs to another user; use a file of your own or of root's")
+def _is_there(path: Path) -> bool:
+    """Whether the file exists, be it unreadable or a link to nowhere: no policy of a site must be missed."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _xdg(variable: str, fallback: str, environ: Mapping[str, str] | None) -> Path:
@@ -272,9 +278,8 @@ def _all_keys() -> list[str]:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     """{"section.key": value} of one settings file."""
-    refuse_if_others_can_write(path)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_private(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}; mend that line") from error
     except OSError as error:
@@ -362,7 +367,7 @@ _SMALLEST = {
 
 def _suggest(word: str, words: list[str]) -> str:
     close = difflib.get_close_matches(word, words, n=1)
-    return f"; did you mean {close[0]}?" if close else "; `hyce init` writes a file with all of them"
+    return f"; did you mean {close[0]}?" if close else "; `hyce init` writes them all"
 
 
 def _frozen(value: Any) -> Any:

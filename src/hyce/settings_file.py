@@ -40,8 +40,9 @@ def settings_page() -> str:
         "",
         "A setting is taken from the first of these that has it: the command line, an environment variable",
         "(`HYCE_LLM_BASE_URL` for `base_url` in `[llm]`; lists are separated by commas), the user's",
-        "`$XDG_CONFIG_HOME/hyce/hyce.toml`, the site's `/etc/hyce/hyce.toml`, the default. The site's `[policy]` is",
-        "the exception: where `/etc/hyce/hyce.toml` exists, it is read from there alone, and nothing overrides it.",
+        "`$XDG_CONFIG_HOME/hyce/hyce.toml`, the site's `/etc/hyce/hyce.toml`, the default. The site's",
+        "`[policy]` is the exception: where `/etc/hyce/hyce.toml` exists, it is read from there alone, and",
+        "nothing overrides it.",
         "A file that others can write is refused, and so is a key that isn't listed here.",
     ]
     for name, section in SECTIONS.items():
