@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -67,8 +66,10 @@ class OnnxEmbedder:
         def one(text: str) -> Embedding:
             return self._embed(session, text, tokens)
 
-        if len(texts) == 1 or self.threads == 1:
+        if len(texts) <= 2 or self.threads == 1:
             return [one(text) for text in texts]
+        from concurrent.futures import ThreadPoolExecutor  # late: a question is one text or two
+
         with ThreadPoolExecutor(min(self.threads, len(texts))) as pool:
             return list(pool.map(one, texts))
 

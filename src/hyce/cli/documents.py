@@ -25,10 +25,12 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "index",
         parents=[common],
         help="add or update documentation",
-        description="Adds documentation to the index, or updates it: pages that are unchanged are not read into "
-        "it again, pages that are gone are removed. Without SOURCE all known sources are refreshed.",
+        description="Adds documentation to the index, or updates it: unchanged pages are not embedded again, "
+        "pages that are gone are removed. Without SOURCE all known sources are refreshed.",
     )
-    index.add_argument("sources", nargs="*", metavar="SOURCE", help="a folder or file of documentation")
+    index.add_argument(
+        "sources", nargs="*", default=[], metavar="SOURCE", help="a folder or file of documentation"
+    )
     index.add_argument(
         "--remove", action="append", default=[], metavar="SOURCE", help="forget a source and its pages"
     )
@@ -86,6 +88,8 @@ def run_index(arguments: argparse.Namespace, config: Config, terminal: Terminal)
             named = {key(source) for source in sources}
             sources = [*sources, *(known for known in writer.sources() if known not in named)]
         if not sources and not arguments.remove:
+            if writer.rebuilding:
+                raise UsageError("its sources aren't known any more; name them all: `hyce index FOLDER...`")
             raise UsageError("the index has no source yet; name a folder: `hyce index FOLDER`")
         _tell_size(sources, config, terminal)
         with terminal.progress("indexing") as progress:

@@ -107,7 +107,7 @@ def _answer_one(assistant: Any, question: str, arguments: argparse.Namespace, te
     if terminal.json_output:
         terminal.json(answer_json(answer))
     else:
-        if stream and answer.text is not None:
+        if stream and (answer.text is not None or answer.failed):
             terminal.print()
         show_answer(answer, terminal, streamed=stream is not None)
         if arguments.trace:

@@ -21,9 +21,9 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "init",
         parents=[common],
         help="write a commented hyce.toml for this machine",
-        description="Writes the settings file, hyce.toml, with every setting explained and what it finds here "
-        "filled in: batch system, modules, Lustre, GPUs. --config names another place for it. An existing "
-        "file is never overwritten.",
+        description="Writes the settings file, hyce.toml, with every setting explained and what is found "
+        "here filled in: batch system, modules, Lustre, GPUs. --config names another place for it. "
+        "An existing file is never overwritten.",
     )
     init.set_defaults(call=run_init, writes_settings=True)
 
@@ -71,7 +71,11 @@ def run_init(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
     path = arguments.config or config_folder() / "hyce.toml"
     found = look_around()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        # Closed to others whatever the umask is: hyce reads no settings from a folder that they can write.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{path.parent}: no folder, and can't be made one: {error.strerror}") from error
+    try:
         # Made for this user alone at once, never readable by others in between.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
