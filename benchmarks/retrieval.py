@@ -235,8 +235,9 @@ def publish(rows: list[Row], sizes: list[Row]) -> None:
         "recall@2000w); mrr: mrr@10. mean: of katana, cscs and archer2; kestrel is the sample documentation.",
         f"default: structure passages of at most {DEFAULT} tokens, int8, all parts. Rows that begin with + "
         "add a part to the row above.",
-        "The weights, the size of passages and the joining were chosen on these four sets together. The field's "
-        "terms are general ones of HPC; what they count was chosen on the sets too. Other sites' figures differ.",
+        "The weights, the size of passages and the joining were chosen on these four sets together. The "
+        "field's terms are general ones of HPC; what they count was chosen on the sets too. Other sites' "
+        "figures differ.",
         "Dense alone, of <p> passages and of windows: in fp32. Each row in a process of its own.",
     )
     path = report.write("retrieval", "How well passages are found", rows, notes)
