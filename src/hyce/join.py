@@ -61,6 +61,8 @@ def _place(passage: Passage) -> tuple[str, str, int]:
 def _joined(passages: Sequence[Passage]) -> Passage:
     """One passage that begins where the first does; a new heading on the way stands on its own line."""
     first = passages[0]
+    if len(passages) == 1:
+        return first
     lines = [first.body]
     for previous, passage in pairwise(passages):
         if passage.heading != previous.heading and passage.heading:

@@ -7,8 +7,9 @@ together; benchmarks/retrieval.py measures them, and what each part brings.
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -72,6 +73,32 @@ def open_retriever(config: Config) -> Iterator[Retriever]:
         yield Retriever(index, embedder, config.retrieval, config.site)
 
 
+class _Aside:
+    """A ranking made in a thread of its own: numpy and SQLite both let other threads run meanwhile.
+
+    Not concurrent.futures: importing it takes longer than what a search in a small index would gain.
+    """
+
+    def __init__(self, rank: Callable[[], Ranking]) -> None:
+        self._ranking: Ranking = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(rank,))
+        self._thread.start()
+
+    def _run(self, rank: Callable[[], Ranking]) -> None:
+        try:
+            self._ranking = rank()
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> Ranking:
+        """The ranking, once it is there; raises what making it raised."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._ranking
+
+
 class Retriever:
     """Finds passages in one index with one embedder."""
 
@@ -121,9 +148,9 @@ class Retriever:
 
     def _search(self, query: _Query) -> tuple[Ranking, Ranking]:
         count = self._settings.candidates
+        words = _Aside(lambda: self.index.lexical(query.text, count) if self._settings.lexical else [])
         dense = self.index.dense(query.vector, count) if self._settings.dense else []
-        lexical = self.index.lexical(query.text, count) if self._settings.lexical else []
-        return dense, lexical
+        return dense, words.result()
 
     def _late_scores(
         self, query: _Query, passages: Sequence[Passage], similarity: Scores, lexical: Ranking
