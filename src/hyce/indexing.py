@@ -21,7 +21,7 @@ BATCH = 256
 """Passages embedded together: enough to sort by length, few enough to hold in memory."""
 
 
-PARSING = 2
+PARSING = 1
 """Raised when pages are read or cut in a new way, so that unchanged pages are indexed again."""
 
 
@@ -170,8 +170,8 @@ def _embedded(texts: Sequence[str], embedder: Embedder, tokens: bool) -> Iterato
 def expect(text_bytes: int, size: int) -> tuple[int, float]:
     """About how many passages, and tokens in each, a text of so many bytes gives.
 
-    Measured on Markdown documentation of HPC centres: a token for every 4 bytes of source, headings
-    repeated in each passage, and passages two thirds full.
+    Measured on the Markdown of three HPC centres: a token, headings repeated in each passage included, for
+    every 5 bytes of source, and passages two thirds full.
     """
     tokens = 0.67 * size
-    return int(text_bytes / 4 / tokens * 1.2) + 1, tokens
+    return int(text_bytes / 5 / tokens) + 1, tokens
