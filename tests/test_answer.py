@@ -204,6 +204,12 @@ def test_a_conversation_is_sent_along() -> None:
     assert "What is Slurm?\nA scheduler.\n" in outcome.prompts[0]
 
 
+def test_an_earlier_question_without_an_answer_is_not_sent() -> None:
+    outcome = ask(says("Yes [1]."), turns=[Turn("What is Slurm?", "")])
+    assert "What is Slurm?" not in outcome.prompts[0]
+    assert outcome.stages.retrieved == [QUESTION, f"What is Slurm?\n{QUESTION}"]
+
+
 # -- what models do --------------------------------------------------------------------------------------
 
 

@@ -198,7 +198,8 @@ def _context(  # noqa: PLR0917
     turns: Sequence[Turn],
 ) -> Context:
     today = datetime.date.today().isoformat()
-    return build(question, hits, outputs, matches, config=config, where=where, today=today, turns=turns)
+    said = [turn for turn in turns if turn.answer]
+    return build(question, hits, outputs, matches, config=config, where=where, today=today, turns=said)
 
 
 def _no_model(config: Config) -> str:

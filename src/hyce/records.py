@@ -296,6 +296,7 @@ class Turn:
 
     question: str
     answer: str
+    """Empty where no model answered: then the question only helps to find passages for the next one."""
 
 
 Message = dict[str, str]

@@ -221,8 +221,7 @@ def run_chat(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
                     terminal.print()
                 show_answer(answer, terminal, streamed=stream is not None)
             failed = bool(_say_failure(answer, terminal)) or failed
-            if answer.text is not None:
-                turns.append(Turn(question, answer.text))
+            turns.append(Turn(question, answer.text or ""))
     return 1 if failed else 0
 
 
