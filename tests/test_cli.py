@@ -506,7 +506,11 @@ def test_a_preview_sends_nothing(kestrel: Home) -> None:
     with ScriptedLlm(says("x")) as server:
         done = kestrel.hyce("ask", MEMORY, "--preview", "--json", settings=llm(server))
         shown = kestrel.hyce("ask", MEMORY, "--preview", settings=llm(server))
+        rows = kestrel.hyce(
+            "ask", "-", "--preview", settings=llm(server), stdin=json.dumps({"question": MEMORY}).encode()
+        )
         assert server.requests == []
+        assert [set(row) for row in rows.rows] == [{"question", "messages"}]
         kestrel.hyce("ask", MEMORY, settings=llm(server))
         (request,) = server.requests
     system, *_ = done.json["messages"]
@@ -558,6 +562,7 @@ def test_ask_reads_json_lines(kestrel: Home) -> None:
     assert first["answer"] == "Some [1]."
     assert set(broken) == {"question", "error", "hits", "commands"}
     assert (failed["answer"], bool(failed["passages"])) == (None, True)
+    assert failed["error"]
     assert len(done.err.splitlines()) == 2
 
 

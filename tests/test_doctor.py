@@ -185,6 +185,7 @@ def test_an_old_index_is_noted(healthy: Config, days: int, state: str) -> None:
     current = config.index_folder(healthy) / "current"
     manifest = json.loads(current.read_text())
     manifest["written"] = (datetime.now(UTC) - timedelta(days=days, hours=1)).isoformat()
+    manifest["sources"] = dict.fromkeys(manifest["sources"], manifest["written"])
     current.write_text(json.dumps(manifest))
     (found,) = findings(healthy, "index")
     assert found.state == state

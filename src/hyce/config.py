@@ -241,14 +241,22 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     return _xdg("XDG_CACHE_HOME", ".cache", environ)
 
 
+def expanded(path: str) -> Path:
+    """The path with ~ replaced. Raises ConfigError where it names a user that isn't there."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{path}: no such user; write the path without ~") from error
+
+
 def index_folder(config: Config) -> Path:
     """Where the index is, or will be."""
-    return Path(config.index.path).expanduser() if config.index.path else data_folder() / "index"
+    return expanded(config.index.path) if config.index.path else data_folder() / "index"
 
 
 def models_folder(config: Config) -> Path:
     """Where the model files are, or will be."""
-    return Path(config.model.folder).expanduser() if config.model.folder else data_folder() / "models"
+    return expanded(config.model.folder) if config.model.folder else data_folder() / "models"
 
 
 def _is_there(path: Path) -> bool:

@@ -77,7 +77,9 @@ def _index(config: Config) -> Iterator[Finding]:
     with open_index(folder) as index:
         index.check(models.find(config.model.name, config.model.precision, models_folder(config)).fingerprint)
         manifest = index.manifest
-    age = (datetime.now(UTC) - datetime.fromisoformat(manifest.written)).days
+    # A refresh that changes nothing renews its sources' times only.
+    refreshed = min(manifest.sources.values(), default=manifest.written) or manifest.written
+    age = (datetime.now(UTC) - datetime.fromisoformat(refreshed)).days
     yield Finding(
         "ok" if age < 30 else "note",
         "index",

@@ -112,7 +112,7 @@ class Retriever:
     def retrieve(self, question: str, k: int | None = None) -> list[Hit]:
         """The best passages, best first, at most k (default: retrieval.passages)."""
         query = self._query(question)
-        dense, lexical = self._search(query)
+        dense, lexical = self._search(query, max(self._settings.candidates, k or 0))
         ids = list(dict.fromkeys(number for number, _ in (*dense, *lexical)))
         if not ids:
             return []
@@ -146,8 +146,7 @@ class Retriever:
             weights.astype(np.float32),
         )
 
-    def _search(self, query: _Query) -> tuple[Ranking, Ranking]:
-        count = self._settings.candidates
+    def _search(self, query: _Query, count: int) -> tuple[Ranking, Ranking]:
         words = _Aside(lambda: self.index.lexical(query.text, count) if self._settings.lexical else [])
         dense = self.index.dense(query.vector, count) if self._settings.dense else []
         return dense, words.result()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hyce.cli import catalogue, documents, questions, setup
 from hyce.cli.terminal import Terminal
-from hyce.config import SITE_FILE, Config, load
+from hyce.config import SITE_FILE, Config, expanded, load
 from hyce.errors import HyceError, UsageError
 
 
@@ -135,16 +135,13 @@ def _interrupt(signum: int, frame: object) -> None:
 
 
 def _load(arguments: argparse.Namespace, site_file: Path) -> Config:
-    overrides = dict(getattr(arguments, "overrides", {}) or {})
+    overrides: dict[str, str] = {}
     if getattr(arguments, "writes_settings", False):
         # The file that it names is the one that it makes.
         return load(None, overrides, site_file=site_file)
     if arguments.index:
-        overrides["index.path"] = str(Path(arguments.index).expanduser().absolute())
-    file = arguments.config
-    if file is not None and not file.exists() and getattr(arguments, "may_be_missing", False):
-        file = None  # `hyce init` is about to write it
-    return load(file, overrides, site_file=site_file)
+        overrides["index.path"] = str(expanded(arguments.index).absolute())
+    return load(arguments.config, overrides, site_file=site_file)
 
 
 if __name__ == "__main__":

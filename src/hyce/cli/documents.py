@@ -91,7 +91,7 @@ def run_index(arguments: argparse.Namespace, config: Config, terminal: Terminal)
             if writer.rebuilding:
                 raise UsageError("its sources aren't known any more; name them all: `hyce index FOLDER...`")
             raise UsageError("the index has no source yet; name a folder: `hyce index FOLDER`")
-        _tell_size(sources, config, terminal)
+        _tell_size(sources, embedder.dimensions, config, terminal)
         with terminal.progress("indexing") as progress:
             report = index_sources(sources, writer, embedder, config, progress.update)
     _show_report(report, removed, terminal)
@@ -104,22 +104,22 @@ def _listed(writer: IndexWriter) -> str:
     return ", ".join(writer.sources()) or "none"
 
 
-def _tell_size(sources: Sequence[str], config: Config, terminal: Terminal) -> None:
-    """Say in advance what the index will take on disk, and stop when it can't fit."""
+def _tell_size(sources: Sequence[str], dimensions: int, config: Config, terminal: Terminal) -> None:
+    """Say in advance what the index will take on disk, and stop when a new one can't fit."""
     from hyce.index.embedded import estimate_bytes
     from hyce.indexing import expect
     from hyce.sources.survey import survey
 
     text = sum(survey(source).bytes for source in sources)
     chunks, tokens = expect(text, config.passages.size)
-    size = estimate_bytes(chunks, tokens, 384, config.index.token_vectors)
+    size = estimate_bytes(chunks, tokens, dimensions, config.index.token_vectors)
     folder = index_folder(config)
     free = shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free
     with_tokens = "with" if config.index.token_vectors else "without"
     terminal.note(
         f"{text / 1e6:.1f} MB of text; the index {with_tokens} token vectors takes about {size / 1e6:.0f} MB"
     )
-    if size > 2 * free:
+    if size > 2 * free and not (folder / "current").exists():
         raise HyceError(
             f"{folder}: about {size / 1e6:.0f} MB are needed and {free / 1e6:.0f} MB are free; "
             "set index.token_vectors = false or choose another folder with --index"

@@ -78,8 +78,13 @@ def run_ask(arguments: argparse.Namespace, config: Config, terminal: Terminal) -
             error = asked.error
             if error is None:
                 try:
+                    if arguments.preview:
+                        messages = assistant.preview(asked.question)
+                        terminal.json({"question": asked.question, "messages": messages})
+                        continue
                     answer = assistant.answer(asked.question)
-                    terminal.json(answer_json(answer))
+                    error_row = {"error": "; ".join(answer.notices)} if answer.failed else {}
+                    terminal.json(answer_json(answer) | error_row)
                     failed = bool(_say_failure(answer, terminal)) or failed
                     continue
                 except HyceError as problem:
@@ -231,7 +236,10 @@ def _next_question(interactive: bool, terminal: Terminal) -> str | None:
         try:
             import readline  # noqa: F401  (gives input() its line editing)
 
-            return input("\n> ").strip() or None
+            # The prompt is no result: it must not get into what stdout is redirected to.
+            terminal.err.write("\n> ")
+            terminal.err.flush()
+            return input().strip() or None
         except EOFError:
             terminal.print()
             return None

@@ -82,8 +82,12 @@ def run_init(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
         raise ConfigError(f"{path}: exists already; edit it, or name another with --config") from error
     except OSError as error:
         raise ConfigError(f"{path}: can't be written: {error.strerror}") from error
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(render(found))
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(render(found))
+    except OSError as error:
+        path.unlink(missing_ok=True)  # half a file would be in the way of the next try
+        raise ConfigError(f"{path}: can't be written: {error.strerror}") from error
     if terminal.json_output:
         terminal.json({"file": str(path), "scheduler": found.scheduler, "cluster": found.cluster})
         return 0
