@@ -105,7 +105,7 @@ def _listed(writer: IndexWriter) -> str:
 
 
 def _tell_size(sources: Sequence[str], dimensions: int, config: Config, terminal: Terminal) -> None:
-    """Say in advance what the index will take on disk, and stop when a new one can't fit."""
+    """Say in advance what the index will take on disk, and stop when it can't fit."""
     from hyce.index.embedded import estimate_bytes
     from hyce.indexing import expect
     from hyce.sources.survey import survey
@@ -119,7 +119,8 @@ def _tell_size(sources: Sequence[str], dimensions: int, config: Config, terminal
     terminal.note(
         f"{text / 1e6:.1f} MB of text; the index {with_tokens} token vectors takes about {size / 1e6:.0f} MB"
     )
-    if size > 2 * free and not (folder / "current").exists():
+    stored = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    if size - stored > 2 * free:
         raise HyceError(
             f"{folder}: about {size / 1e6:.0f} MB are needed and {free / 1e6:.0f} MB are free; "
             "set index.token_vectors = false or choose another folder with --index"
