@@ -543,7 +543,7 @@ def test_identity_comes_from_the_process(monkeypatch: pytest.MonkeyPatch) -> Non
     for name in ("USER", "LOGNAME", "HOME"):
         monkeypatch.setenv(name, "/somebody")
     user = pwd.getpwuid(os.getuid())
-    argv = fill(command(("tool", "{me}", "{uid}", "{home}", "{cwd}")), {})
+    argv, *_ = fill(command(("tool", "{me}", "{uid}", "{home}", "{cwd}")), {})
     assert argv == (("tool", user.pw_name, str(os.getuid()), user.pw_dir, str(Path.cwd())),)
 
 

@@ -139,7 +139,9 @@ def unrun_command(text: str, outputs: Sequence[CommandOutput]) -> str | None:
 
     Looks for plain claims only: "I ran `x`", "`x` returned", "according to the output of `x`".
     """
-    ran = [set(_words(command_line(o.argv))) for o in outputs if o.status in ("ok", "failed", "timeout")]
+    ran = [
+        set(_words(command_line(o.argv, o.also))) for o in outputs if o.status in ("ok", "failed", "timeout")
+    ]
     for claim in _CLAIM.finditer(text):
         command = next(group for group in claim.groups() if group)
         words = {
@@ -187,7 +189,12 @@ def _record(source: Source, used: bool) -> Citation:
     item = source.item
     if isinstance(item, CommandOutput):
         return Citation(
-            source.number, "command", command_line(item.argv), _run(item), item.started[:10] or None, used
+            source.number,
+            "command",
+            command_line(item.argv, item.also),
+            _run(item),
+            item.started[:10] or None,
+            used,
         )
     return Citation(source.number, "passage", source.label, _place(item.passage), item.passage.date, used)
 

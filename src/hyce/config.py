@@ -43,6 +43,11 @@ class Site:
         "Whose commands are offered. auto: any batch system's that is installed here; none: no one's.",
     )
     help: str = setting("", "Where to get help from people; every answer ends with it.")
+    gpu_nodes: tuple[str, ...] = setting(
+        (),
+        'For PBS: which Unix group may use which GPU nodes, as "group=pattern of node names", such as '
+        '"physics=k09*"; the group * is everybody. Empty: everybody may use all.',
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,12 @@ class Commands:
     """Which commands may answer."""
 
     enabled: bool = setting(True, "Run commands to answer questions.")
+    matching: Literal["routed", "joint", "llm"] = setting(
+        "routed",
+        "routed: own ranking, with a decision to run none, one or several. joint: descriptions compete with "
+        "passages for the places of retrieval.passages, as the published HyCE code has it. llm: the language "
+        "model chooses among the nearest entries.",
+    )
     most: int = setting(2, "Commands run for one question, at most.")
     threshold: float = setting(0.33, "Similarity from which a command is taken to answer a question.")
 
@@ -142,6 +153,17 @@ class Policy:
 
     commands: bool = setting(True, "The off switch: false, and no command runs for anybody.")
     root: bool = setting(False, "Whether commands may run when hyce is started as root.")
+    sandbox: Literal["auto", "require", "off"] = setting(
+        "auto",
+        "bubblewrap around each command. auto: where it works here; require: nothing runs where it doesn't; "
+        "off: never.",
+    )
+    rate_limit: int = setting(30, "Commands that one user may start within a minute; 0: no limit.")
+    syslog: bool = setting(False, "Send each run to syslog too, without the question.")
+    slurm_conf: str = setting("", "SLURM_CONF for Slurm's commands; the user's own variable never counts.")
+    program_folders: tuple[str, ...] = setting(
+        (), "Further folders that programs may come from, changeable by root only; searched first."
+    )
     outside_endpoints: tuple[str, ...] = setting(
         (), "Consent: addresses of endpoints outside the site that questions and passages may be sent to."
     )
@@ -366,6 +388,7 @@ _SMALLEST = {
     "retrieval.candidates": 1,
     "retrieval.passages": 1,
     "commands.most": 1,
+    "policy.rate_limit": 0,
     "llm.timeout": 0.1,
     "llm.retries": 0,
     "llm.context_tokens": 1024,

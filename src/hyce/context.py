@@ -74,7 +74,7 @@ def build(
         if o.status not in _RAN
     ]
     notices = [
-        f"The output of `{command_line(o.argv)}` may not leave the site; the model did not see it."
+        f"The output of `{command_line(o.argv, o.also)}` may not leave the site; the model did not see it."
         for o in kept_back
     ]
 
@@ -102,7 +102,12 @@ def build(
         )
     room -= sum(_turn_length(turn, length) for turn in kept)
     candidates = [
-        Source(n, o, clean(command_line(o.argv)), clean(prompts.output_text(o, descriptions.get(o.id, ""))))
+        Source(
+            n,
+            o,
+            clean(command_line(o.argv, o.also)),
+            clean(prompts.output_text(o, descriptions.get(o.id, ""))),
+        )
         for n, o in enumerate(sent, 1)
     ]
     candidates += [

@@ -100,7 +100,7 @@ def _commands(config: Config) -> Iterator[Finding]:
     from hyce.run import available
 
     entries = catalogue.load_for(config)
-    usable = [command for command in entries.values() if available(command) is None]
+    usable = [command for command in entries.values() if available(command, policy=config.policy) is None]
     yield Finding("ok", "commands", f"{len(usable)} of {len(entries)} entries can run on this machine")
     if not config.commands.enabled or not config.policy.commands:
         yield Finding(

@@ -199,7 +199,7 @@ def open_matcher(
         threshold=config.commands.threshold,
         most=config.commands.most,
         scheduler=scheduler or configured,
-        offered=lambda command: assume_available or available(command) is None,
+        offered=lambda command: assume_available or available(command, policy=config.policy) is None,
         report=report,
     )
 

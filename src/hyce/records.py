@@ -163,6 +163,13 @@ class Parameter:
     """Regular expressions that recognise it in a question, tried in order; group 1, or else the whole
     match, is the value."""
     default: str | None = None
+    instead: str = ""
+    """Id of the entry that answers where the question holds no value: "my job" without a number is a
+    question for the list of jobs. Empty: the user is asked for the value."""
+
+
+Pipeline = tuple[tuple[str, ...], ...]
+"""One argument list, or several joined by pipes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +180,7 @@ class Command:
     description: str
     """The hypothetical command: what it tells, in a user's words."""
     questions: tuple[str, ...]
-    argv: tuple[tuple[str, ...], ...]
+    argv: Pipeline
     """One argument list, or several joined by pipes. `{name}` stands for a parameter, `{me}` for the
     user's own name."""
     parameters: tuple[Parameter, ...] = ()
@@ -192,6 +199,12 @@ class Command:
     """Isolation that leaves its output unchanged: pid, user, mount, tmp, devices, network,
     no_new_privs."""
     may_leave_site: bool = False
+    also: tuple[Pipeline, ...] = ()
+    """Further argument lists that run after `argv`, whose output the view needs."""
+    view: str = ""
+    """Name of the function in hyce.views that makes the programs' output readable. Empty: as printed."""
+    diagnosis: tuple[str, ...] = ()
+    """Ids of entries that run beside it where the question asks why."""
     origin: str = ""
     """The file that defines it."""
 
@@ -217,11 +230,13 @@ class Routing:
     """Companions that a diagnosis runs beside them."""
     refused: str | None = None
     """Why nothing may run, when the question asks for what hyce never does."""
+    ask_back: str | None = None
+    """What the user has to say for a command to run, such as a job's number."""
 
 
-def command_line(argv: tuple[tuple[str, ...], ...]) -> str:
+def command_line(argv: Pipeline, also: tuple[Pipeline, ...] = ()) -> str:
     """An entry's argument lists as a person would type them."""
-    return " | ".join(shlex.join(part) for part in argv)
+    return "; ".join(" | ".join(shlex.join(part) for part in pipeline) for pipeline in (argv, *also))
 
 
 Status = Literal["ok", "failed", "timeout", "refused", "unavailable"]
@@ -232,7 +247,7 @@ class CommandOutput:
     """What running a command led to. `failed` means that it ran and ended with another exit code than 0."""
 
     id: str
-    argv: tuple[tuple[str, ...], ...]
+    argv: Pipeline
     status: Status
     exit_code: int | None
     stdout: str
@@ -245,6 +260,22 @@ class CommandOutput:
     """When it ran: ISO 8601 with the offset from UTC."""
     reason: str = ""
     """Why, where status is refused, unavailable or timeout; empty otherwise."""
+    also: tuple[Pipeline, ...] = ()
+    """What ran beside argv for the entry's view."""
+    reused: bool = False
+    """Whether this is what an earlier run printed, at `started`, within the entry's reuse time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a code in a command's output means: a reason why a job waits, an end state, an exit code."""
+
+    code: str
+    """As it stands in the output."""
+    meaning: str
+    """One or two sentences of ours, with what the user can do."""
+    output: str
+    """Id of the output that holds it."""
 
 
 # -- answering -------------------------------------------------------------------------------------------
@@ -288,6 +319,12 @@ class Answer:
     """What each command tells, by its id."""
     failed: bool = False
     """The model was asked and could not answer; the sources are there all the same."""
+    explanations: tuple[Explanation, ...] = ()
+    """Of codes in the outputs."""
+    ask_back: str | None = None
+    """What the user has to say for a command to run."""
+    jobs: tuple[str, ...] = ()
+    """Numbers of the jobs that the outputs show, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +334,8 @@ class Turn:
     question: str
     answer: str
     """Empty where no model answered: then the question only helps to find passages for the next one."""
+    jobs: tuple[str, ...] = ()
+    """Numbers of the jobs that were shown with it, in their order."""
 
 
 Message = dict[str, str]

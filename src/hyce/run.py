@@ -16,34 +16,52 @@ machine, so that a limit would be none, or would break an entry for whoever has 
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import errno
+import grp
 import math
 import os
 import pwd
 import re
 import resource
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hyce import process, programs
 from hyce.catalogue import PLACEHOLDER
-from hyce.config import Policy
+from hyce.config import Policy, Site
 from hyce.errors import PolicyError
 from hyce.programs import PROGRAM_DIRECTORIES
-from hyce.records import Command, CommandOutput, Parameter, Status
+from hyce.records import Command, CommandOutput, Parameter, Pipeline, Status
+from hyce.views import VIEWS, Viewer
 
 MAX_VALUE = 200
 """Longest value of a parameter, in characters."""
 _UNSAFE = re.compile(r"""[;&|<>$`"'\\(){}!*?~\s\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]""")
 _SEARCH_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 _OPEN_FILES = 256
+_NO_SITE = Site()
+_NO_POLICY = Policy()
+
+
+def site_folders(policy: Policy) -> tuple[Path, ...]:
+    """The folders that the site adds to those that programs come from."""
+    return tuple(Path(folder) for folder in policy.program_folders)
 
 
 def available(
-    command: Command, *, directories: Sequence[Path] = PROGRAM_DIRECTORIES, trusted_uid: int = 0
+    command: Command,
+    *,
+    policy: Policy = _NO_POLICY,
+    directories: Sequence[Path] = PROGRAM_DIRECTORIES,
+    trusted_uid: int = 0,
 ) -> str | None:
     """None when all that the entry needs is on this machine, or else what is missing."""
-    names = [*(stage[0] for stage in command.argv), *(n for n in command.requires if not n.startswith("/"))]
+    directories = (*site_folders(policy), *directories)
+    stages = [stage for pipeline in (command.argv, *command.also) for stage in pipeline]
+    names = [*(stage[0] for stage in stages), *(n for n in command.requires if not n.startswith("/"))]
     for name in names:
         found = programs.find(name, directories, trusted_uid)
         if isinstance(found, str):
@@ -59,52 +77,103 @@ def run(
     params: Mapping[str, str],
     *,
     policy: Policy,
+    site: Site = _NO_SITE,
     directories: Sequence[Path] = PROGRAM_DIRECTORIES,
     trusted_uid: int = 0,
 ) -> CommandOutput:
     """What the entry printed, or why it did not run. Never raises for what the program does.
 
+    site: what the entry's view needs to know of the site.
     directories, trusted_uid: where programs may come from and who must own them; for tests.
     """
     try:
         _check_policy(policy)
-        argv = fill(command, params)
+        argv, *also = fill(command, params)
     except PolicyError as error:
         return _not_run(command, command.argv, "refused", str(error))
-    missing = available(command, directories=directories, trusted_uid=trusted_uid)
-    found = [programs.find(stage[0], directories, trusted_uid) for stage in argv]
-    files = [file for file in found if isinstance(file, Path)]
-    if missing or len(files) < len(argv):
-        return _not_run(command, argv, "unavailable", missing or "a program has just been removed")
+    missing = available(command, policy=policy, directories=directories, trusted_uid=trusted_uid)
+    if missing:
+        return _not_run(command, argv, "unavailable", missing)
     prefix, layers = _helpers(command)
     started = _now()
     try:
-        finished = process.execute(
-            [[*prefix, str(file), *stage[1:]] for file, stage in zip(files, argv, strict=True)],
-            environment=child_environment(command),
-            timeout=command.timeout,
-            max_bytes=command.max_bytes,
-        )
+        finished = [
+            _execute(command, pipeline, prefix, policy, directories, trusted_uid)
+            for pipeline in (argv, *also)
+        ]
     except OSError as error:
         return _not_run(command, argv, "unavailable", f"{argv[0][0]} can't be started: {error.strerror}")
-    limit = f"it had not ended after {command.timeout:g} seconds, and was ended" if finished.timed_out else ""
-    return CommandOutput(
-        id=command.id,
-        argv=argv,
-        status="timeout" if finished.timed_out else "failed" if finished.exit_code else "ok",
-        exit_code=finished.exit_code,
-        stdout=finished.stdout.decode("utf-8", "replace"),
-        stderr=finished.stderr.decode("utf-8", "replace"),
-        truncated=finished.truncated,
-        seconds=finished.seconds,
-        layers=layers,
-        started=started,
-        reason=limit,
+    return _viewed(_output(command, argv, tuple(also), finished, layers, started), command, finished, site)
+
+
+def _execute(  # noqa: PLR0917
+    command: Command,
+    pipeline: Pipeline,
+    prefix: Sequence[str],
+    policy: Policy,
+    directories: Sequence[Path],
+    trusted_uid: int,
+) -> process.Finished:
+    folders = (*site_folders(policy), *directories)
+    files = [programs.find(stage[0], folders, trusted_uid) for stage in pipeline]
+    if any(isinstance(file, str) for file in files):
+        raise FileNotFoundError(errno.ENOENT, "it has just been removed")
+    return process.execute(
+        [[*prefix, str(file), *stage[1:]] for file, stage in zip(files, pipeline, strict=True)],
+        environment=child_environment(command, policy),
+        timeout=command.timeout,
+        max_bytes=command.max_bytes,
     )
 
 
-def fill(command: Command, params: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """The entry's argv with every placeholder replaced inside its own argument.
+def _output(  # noqa: PLR0917
+    command: Command,
+    argv: Pipeline,
+    also: tuple[Pipeline, ...],
+    finished: Sequence[process.Finished],
+    layers: tuple[str, ...],
+    started: str,
+) -> CommandOutput:
+    """What ran as it ended: the entry's own command decides; what ran beside it adds to stderr only."""
+    first = finished[0]
+    limit = f"it had not ended after {command.timeout:g} seconds, and was ended" if first.timed_out else ""
+    return CommandOutput(
+        id=command.id,
+        argv=argv,
+        status="timeout" if first.timed_out else "failed" if first.exit_code else "ok",
+        exit_code=first.exit_code,
+        stdout=first.stdout.decode("utf-8", "replace"),
+        stderr=b"".join(each.stderr for each in finished).decode("utf-8", "replace"),
+        truncated=any(each.truncated for each in finished),
+        seconds=sum(each.seconds for each in finished),
+        layers=layers,
+        started=started,
+        reason=limit,
+        also=also,
+    )
+
+
+def _viewed(
+    output: CommandOutput, command: Command, finished: Sequence[process.Finished], site: Site
+) -> CommandOutput:
+    """The output as the entry's view has it; as printed where it has none, failed, or can't be read."""
+    if not command.view or output.status != "ok":
+        return output
+    texts = [each.stdout.decode("utf-8", "replace") if each.exit_code == 0 else None for each in finished]
+    groups = []
+    for number in sorted({os.getgid(), *os.getgroups()}):
+        with contextlib.suppress(KeyError):
+            groups.append(grp.getgrgid(number).gr_name)
+    viewer = Viewer(_identity(command)["me"], tuple(groups), site.gpu_nodes)
+    try:
+        return replace(output, stdout=VIEWS[command.view](texts, viewer))
+    except ValueError as error:
+        note = f"hyce: shown as printed, since it could not be read: {error}\n"
+        return replace(output, stderr=output.stderr + note)
+
+
+def fill(command: Command, params: Mapping[str, str]) -> tuple[Pipeline, ...]:
+    """The entry's argv, then each of `also`, with every placeholder replaced inside its own argument.
 
     Raises PolicyError for a parameter that is missing, unknown, or not a plain value of its pattern.
     """
@@ -123,8 +192,11 @@ def fill(command: Command, params: Mapping[str, str]) -> tuple[tuple[str, ...], 
             )
         values[parameter.name] = check_value(command.id, parameter, value)
     return tuple(
-        tuple(PLACEHOLDER.sub(lambda found: values[found[1]], part) for part in stage)
-        for stage in command.argv
+        tuple(
+            tuple(PLACEHOLDER.sub(lambda found: values[found[1]], part) for part in stage)
+            for stage in pipeline
+        )
+        for pipeline in (command.argv, *command.also)
     )
 
 
@@ -145,7 +217,7 @@ def check_value(entry_id: str, parameter: Parameter, value: str) -> str:
     return value
 
 
-def child_environment(command: Command) -> dict[str, str]:
+def child_environment(command: Command, policy: Policy) -> dict[str, str]:
     """All that a program gets to see of the environment."""
     user = pwd.getpwuid(os.getuid())
     fixed = {
@@ -158,6 +230,8 @@ def child_environment(command: Command) -> dict[str, str]:
         "TERM": "dumb",
         "COLUMNS": "240",
     }
+    if policy.slurm_conf:
+        fixed["SLURM_CONF"] = policy.slurm_conf
     passed = {name: os.environ[name] for name in command.environment if name in os.environ}
     return passed | fixed
 
@@ -184,7 +258,8 @@ def _identity(command: Command) -> dict[str, str]:
     values = {"me": user.pw_name, "uid": str(uid), "home": user.pw_dir}
     if user.pw_name.startswith("-") or not user.pw_dir.startswith("/"):
         raise PolicyError(f"user id {uid} has an unusable name or home directory; tell the administrators")
-    if any("{cwd}" in part for stage in command.argv for part in stage):
+    stages = [stage for pipeline in (command.argv, *command.also) for stage in pipeline]
+    if any("{cwd}" in part for stage in stages for part in stage):
         try:
             values["cwd"] = str(Path.cwd())
         except OSError as error:

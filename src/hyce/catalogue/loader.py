@@ -5,7 +5,7 @@
       questions: [what is my job 123 doing, ...]
       command: [scontrol, show, job, "{job_id}"]        # or [[...], [...]], joined by pipes
       parameters:
-        job_id: {pattern: '\\d+', description: The job's number, find: ['job (\\d+)']}
+        job_id: {pattern: '\\d+', description: The job's number, find: ['job (\\d+)'], instead: slurm.my_jobs}
       scheduler: slurm
       timeout: 10                  # seconds
       max_bytes: 65536
@@ -14,6 +14,9 @@
       environment: [MODULEPATH]    # the user's variables that it needs
       isolation: [no_new_privs]
       may_leave_site: true
+      also: [[sinfo, -h]]          # further commands, for a view that puts several outputs together
+      view: slurm_gpus             # a function of hyce.views that makes the output readable
+      diagnosis: [slurm.priority]  # entries that run beside it where the question asks why
     slurm.usage: {disabled: true}  # in a site's folder: leaves a built-in entry out
 
 An entry of a later folder replaces the one with the same id as a whole.
@@ -31,8 +34,9 @@ import yaml
 
 from hyce.catalogue import IDENTITY, PLACEHOLDER
 from hyce.errors import CatalogueError, ConfigError
-from hyce.records import Command, Parameter
+from hyce.records import Command, Parameter, Pipeline
 from hyce.trust import read_private, refuse_if_others_can_write
+from hyce.views import VIEWS
 
 ISOLATION = ("pid", "user", "mount", "tmp", "devices", "network", "no_new_privs")
 
@@ -77,6 +81,9 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "environment": (list,),
     "isolation": (list,),
     "may_leave_site": (bool,),
+    "also": (list,),
+    "view": (str,),
+    "diagnosis": (list,),
     "disabled": (bool,),
 }
 _REQUIRED = ("description", "questions", "command")
@@ -85,6 +92,7 @@ _PARAMETER_FIELDS: dict[str, tuple[type, ...]] = {
     "description": (str,),
     "find": (list,),
     "default": (str,),
+    "instead": (str,),
 }
 _TYPE_NAMES = {str: "a text", list: "a list", dict: "a mapping", int: "a number", bool: "true or false"}
 _LIMITS = {"timeout": (0.1, 120), "max_bytes": (1, 4_000_000), "reuse": (0, 86_400)}
@@ -201,7 +209,9 @@ def _entry(file: Path, entry_id: Any, entry: Any) -> Command | None:
             raise _error(file, entry_id, f"`{name}` is between {least} and {most}, not {entry[name]}")
     argv = _argv(file, entry_id, entry["command"])
     parameters = _parameters(file, entry_id, entry.get("parameters", {}))
-    _check_placeholders(file, entry_id, argv, parameters)
+    view, also = _view(file, entry_id, entry)
+    stages = (*argv, *(stage for pipeline in also for stage in pipeline))
+    _check_placeholders(file, entry_id, stages, parameters)
     environment = _texts(file, entry_id, "environment", entry.get("environment", []))
     for variable in environment:
         if not _VARIABLE.fullmatch(variable) or _FORBIDDEN_VARIABLE.fullmatch(variable):
@@ -220,6 +230,9 @@ def _entry(file: Path, entry_id: Any, entry: Any) -> Command | None:
         environment=environment,
         isolation=_isolation(file, entry_id, entry.get("isolation", [])),
         may_leave_site=entry.get("may_leave_site", False),
+        also=also,
+        view=view,
+        diagnosis=_texts(file, entry_id, "diagnosis", entry.get("diagnosis", [])),
         origin=str(file),
     )
 
@@ -246,7 +259,20 @@ def _texts(file: Path, where: str, key: str, values: Any) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _argv(file: Path, where: str, command: list[Any]) -> tuple[tuple[str, ...], ...]:
+def _view(file: Path, where: str, entry: Mapping[str, Any]) -> tuple[str, tuple[Pipeline, ...]]:
+    """The entry's view and the further commands that it needs."""
+    view = entry.get("view", "")
+    if view and view not in VIEWS:
+        raise _error(file, where, f"there is no view {view!r}; known are {', '.join(VIEWS)}")
+    further = entry.get("also", [])
+    if further and not view:
+        raise _error(file, where, "`also` needs a `view` that puts the outputs together; name one")
+    if not all(isinstance(command, list) for command in further):
+        raise _error(file, where, "`also` is to be a list of commands, each a list; put it in brackets")
+    return view, tuple(_argv(file, where, command) for command in further)
+
+
+def _argv(file: Path, where: str, command: list[Any]) -> Pipeline:
     stages = command if all(isinstance(stage, list) for stage in command) else [command]
     argv = tuple(_texts(file, where, "command", stage) for stage in stages)
     for stage in argv:
@@ -282,7 +308,7 @@ def _parameter(file: Path, where: str, name: Any, entry: Any) -> Parameter:
     default = entry.get("default")
     if default is not None and not pattern.fullmatch(default):
         raise _error(file, place, f"the default {default!r} doesn't match the pattern; correct one of them")
-    return Parameter(name, entry["pattern"], entry["description"], find, default)
+    return Parameter(name, entry["pattern"], entry["description"], find, default, entry.get("instead", ""))
 
 
 def _regex(file: Path, where: str, text: str) -> re.Pattern[str]:
@@ -292,9 +318,7 @@ def _regex(file: Path, where: str, text: str) -> re.Pattern[str]:
         raise _error(file, where, f"{text!r} is no regular expression: {error}; correct it") from error
 
 
-def _check_placeholders(
-    file: Path, where: str, argv: tuple[tuple[str, ...], ...], parameters: tuple[Parameter, ...]
-) -> None:
+def _check_placeholders(file: Path, where: str, argv: Pipeline, parameters: tuple[Parameter, ...]) -> None:
     used = set(_placeholders(argv)) - set(IDENTITY)
     declared = {parameter.name for parameter in parameters}
     for name in sorted(used - declared):

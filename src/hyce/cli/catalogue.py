@@ -96,7 +96,7 @@ def output_json(output: CommandOutput) -> dict[str, Any]:
 
 def show_output(output: CommandOutput, terminal: Terminal) -> None:
     """The command line, then its output, then how it ended."""
-    terminal.print(f"$ {command_line(output.argv) or output.id}", style="bold")
+    terminal.print(f"$ {command_line(output.argv, output.also) or output.id}", style="bold")
     if output.stdout:
         terminal.print(output.stdout.rstrip("\n"))
     if output.stderr:
@@ -126,7 +126,9 @@ def run_list(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
     from hyce import catalogue
     from hyce.run import available
 
-    entries = [(command, available(command)) for command in catalogue.load_for(config).values()]
+    entries = [
+        (command, available(command, policy=config.policy)) for command in catalogue.load_for(config).values()
+    ]
     if terminal.json_output:
         terminal.json([_entry_json(command, why) for command, why in entries])
         return 0
@@ -141,7 +143,7 @@ def _entry_json(command: Command, why: str | None) -> dict[str, Any]:
     return {
         "id": command.id,
         "description": command.description,
-        "command": command_line(command.argv),
+        "command": command_line(command.argv, command.also),
         "available": why is None,
         "reason": why,
     }
@@ -153,14 +155,14 @@ def run_show(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
     from hyce.run import available
 
     command = catalogue.load_for(config).require(arguments.id)
-    why = available(command)
+    why = available(command, policy=config.policy)
     if terminal.json_output:
         terminal.json({**asdict(command), "available": why is None, "reason": why})
         return 0
     terminal.print(command.id, style="bold")
     rows = {
         "tells": command.description,
-        "command": command_line(command.argv),
+        "command": command_line(command.argv, command.also),
         "parameters": "; ".join(f"{p.name}: {p.description} ({p.pattern})" for p in command.parameters)
         or "none",
         "questions": "\n".join(command.questions),
@@ -188,7 +190,9 @@ def run_check(arguments: argparse.Namespace, config: Config, terminal: Terminal)
     entries = catalogue.load_for(config)
     matcher = open_matcher(config, assume_available=True)
     wrong = list(misrouted(matcher, entries.values()))
-    unavailable = {command.id: why for command in entries.values() if (why := available(command))}
+    unavailable = {
+        command.id: why for command in entries.values() if (why := available(command, policy=config.policy))
+    }
     if terminal.json_output:
         terminal.json(
             {
