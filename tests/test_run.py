@@ -13,8 +13,9 @@ import pytest
 
 from hyce import catalogue, programs
 from hyce.config import Policy
+from hyce.parameters import fill
 from hyce.records import Command, CommandOutput, Parameter
-from hyce.run import available, fill, run
+from hyce.run import available, run
 
 POLICY = Policy(root=True)
 Stub = Callable[[str, str], None]
@@ -244,7 +245,7 @@ def test_a_bounded_fork_bomb_is_ended(stub: Stub, go: Go) -> None:
 
 
 def test_output_is_capped_and_marked(stub: Stub, go: Go) -> None:
-    stub("tool", "head -c 300000000 /dev/zero | tr '\\0' x; echo late >&2")
+    stub("tool", "head -c 1000000000 /dev/zero | tr '\\0' x; echo late >&2")
     output = go(command("tool", max_bytes=1000, timeout=60.0))
     assert output.status == "ok"
     assert output.truncated
@@ -462,6 +463,51 @@ def test_variables_that_an_entry_names_are_passed(
     assert go(entry).stdout == "/opt/modules /usr/bin:/bin:/usr/sbin:/sbin\n"
 
 
+def test_no_variable_of_the_user_steers_a_program(
+    stub: Stub, go: Go, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each would show if it had an effect: on the loader, on a shell, on Python, on Slurm's clients."""
+    (tmp_path / "start.sh").write_text("echo steered\n")
+    (tmp_path / "sitecustomize.py").write_text("print('steered')\n")
+    for name in ("BASH_ENV", "ENV"):
+        monkeypatch.setenv(name, str(tmp_path / "start.sh"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("LD_PRELOAD", str(tmp_path / "steered.so"))
+    monkeypatch.setenv("SLURM_CONF", "steered")
+    stub("shell", "bash -c 'echo from bash'; echo $SLURM_CONF; sh -ic 'echo from sh' 2>/dev/null")
+    stub("tool", "import os\nprint(os.environ.get('SLURM_CONF'))")
+    for isolation in ((), ("mount", "user", "pid", "network", "no_new_privs")):
+        shell, python = go(command("shell", isolation=isolation)), go(command("tool", isolation=isolation))
+        assert (shell.stdout, shell.stderr) == ("from bash\n\nfrom sh\n", "")
+        assert (python.stdout, python.stderr) == ("None\n", "")
+
+
+def test_slurm_conf_is_the_sites(stub: Stub, go: Go, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CONF", "/home/me/slurm.conf")
+    stub("tool", "echo $SLURM_CONF")
+    assert go(command("tool"), policy=Policy(root=True)).stdout == "\n"
+    site = Policy(root=True, slurm_conf="/etc/site/slurm.conf")
+    assert go(command("tool"), policy=site).stdout == "/etc/site/slurm.conf\n"
+
+
+def test_the_sites_program_folders_come_first_and_only_when_trusted(
+    stub: Stub, bin_folder: Path, go: Go, tmp_path: Path
+) -> None:
+    stub("tool", "echo usual")
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "tool").write_text("#!/bin/sh\necho site\n")
+    (folder / "tool").chmod(0o755)
+    policy = Policy(root=True, program_folders=(str(folder),))
+    assert go(command("tool"), policy=policy).stdout == "site\n"
+    folder.chmod(0o777)
+    assert go(command("tool"), policy=policy).stdout == "usual\n"
+    (bin_folder / "tool").unlink()
+    assert str(folder) in go(command("tool"), policy=policy).reason
+    monkey = Policy(root=True, program_folders=(os.path.relpath(folder, "/"),))
+    assert "not installed" in go(command("tool"), policy=monkey).reason
+
+
 # -- parameters ------------------------------------------------------------------------------------------
 
 ANYTHING = Parameter("value", r"(?s).*", "anything at all")
@@ -561,3 +607,42 @@ def test_builtin_entries_run_here(entry_id: str) -> None:
 
 def test_whoami_tells_this_user() -> None:
     assert f"uid={os.getuid()}(" in run(catalogue.load()["system.whoami"], {}, policy=POLICY).stdout
+
+
+# -- several commands for one view -----------------------------------------------------------------------
+
+
+def test_what_runs_beside_a_command_that_failed_is_not_run(stub: Stub, go: Go, tmp_path: Path) -> None:
+    stub("fails", "echo broken >&2; exit 3")
+    stub("second", f"touch {tmp_path}/ran")
+    output = go(command("fails", also=((("second",),),), view="slurm_job"))
+    assert (output.status, output.exit_code, output.also) == ("failed", 3, ())
+    assert output.stderr == "broken\n"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("view", "printed"),
+    [
+        ("slurm_history", "CLUSTER: one\\nJobID|State\\n1|FAILED\\n"),
+        ("slurm_efficiency", "JobID|State\\n1|FAILED\\n"),
+        (
+            "pbs_gpus",
+            '{"nodes": {"a": {"state": "free", "resources_available": {"ngpus": 1}, '
+            '"resources_assigned": null}}}',
+        ),
+        ("pbs_gpus", '{"nodes":' + "[" * 5000),
+    ],
+)
+def test_what_a_view_can_not_read_is_shown_as_printed(stub: Stub, go: Go, view: str, printed: str) -> None:
+    stub("tool", f"printf '{printed}'")
+    output = go(command("tool", view=view))
+    assert (output.status, output.stdout) == ("ok", printed.replace("\\n", "\n"))
+    assert "it could not be read" in output.stderr
+
+
+def test_the_program_gets_the_part_of_a_value_that_it_takes() -> None:
+    number = Parameter("job", r"\d+(_\d+|_\[[\d-]+\])?", "a job", part=r"\d+(_\d+)?")
+    entry = command(("tool", "{job}"), parameters=(number,))
+    for value, given in {"48213": "48213", "48213_7": "48213_7", "48213_[2-9]": "48213"}.items():
+        assert fill(entry, {"job": value})[0] == (("tool", given),)

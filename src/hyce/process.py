@@ -4,7 +4,8 @@ A program may hang, print without end, ignore SIGTERM, or leave children behind 
 Each stage runs in a session of its own, so that it has no terminal to read or write, and its whole process
 group is ended with it. What leaves the group (setsid, a daemon) is found by a mark in its environment, and
 ended too. Only a program that wipes its environment, or one with other rights (setuid), escapes that; it then
-writes into a closed pipe.
+writes into a closed pipe. With a PID namespace (sandbox.py) nothing does: it ends with bubblewrap,
+which is in the stage's process group.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 GRACE = 1.0
 """Seconds between SIGTERM and SIGKILL, and for output that a finished program's children keep open."""
+_PATIENCE = 30.0
+"""Seconds that ending a fork bomb may take: it leaves little time to others, and so to who ends it."""
 MARK = "HYCE_RUN"
 """Variable by whose random value all processes of one run are known."""
+_PIPE_CLOSED = (-signal.SIGPIPE, 128 + signal.SIGPIPE)
+"""How a stage ends whose reader had enough; the second as a shell and bubblewrap report it."""
 _TICK = 0.05
 _BLOCK = 65536
 
@@ -182,30 +187,44 @@ def _end(stages: Sequence[subprocess.Popen[bytes]], mark: str) -> None:
     """Kill every stage's whole group and what has left it, then reap the stages."""
     for stage in stages:
         _signal(stage, signal.SIGKILL)
-    deadline = time.monotonic() + GRACE
-    # Again and again: what is being killed may be forking.
-    while (escaped := _marked(mark)) and time.monotonic() < deadline:
-        for pid in escaped:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(_TICK / 20)
+    _end_escaped(mark)
     for stage in stages:
         # A program in uninterruptible sleep (a dead file server) can't be waited for.
         with contextlib.suppress(subprocess.TimeoutExpired):
             stage.wait(GRACE)
 
 
-def _marked(mark: str) -> list[int]:
+def _end_escaped(mark: str) -> None:
+    """Kill what carries the mark, once none of it can start more: killed one by one, a fork bomb regrows."""
+    deadline = time.monotonic() + _PATIENCE
+    stopped: set[int] = set()
+    growing = True
+    while growing and time.monotonic() < deadline:
+        growing = False
+        for pid in _marked(mark):
+            if pid not in stopped:
+                _signal_one(pid, signal.SIGSTOP)  # at once: each that runs on delays the search
+                stopped.add(pid)
+                growing = True
+    if stopped:
+        for pid in _marked(mark):
+            _signal_one(pid, signal.SIGKILL)
+
+
+def _signal_one(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _marked(mark: str) -> Iterator[int]:
     """The processes of this user that carry the mark, zombies left out."""
     needle = f"{MARK}={mark}".encode()
-    found = []
     with contextlib.suppress(OSError), os.scandir("/proc") as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 mine = entry.name.isdecimal() and entry.stat().st_uid == os.getuid()
                 if mine and needle in Path(entry.path, "environ").read_bytes():
-                    found.append(int(entry.name))
-    return found
+                    yield int(entry.name)
 
 
 def _exit_code(codes: Sequence[int | None]) -> int:
@@ -213,6 +232,6 @@ def _exit_code(codes: Sequence[int | None]) -> int:
     failed = [
         128 - code if code < 0 else code
         for position, code in enumerate(codes)
-        if code and not (code == -signal.SIGPIPE and position < len(codes) - 1)
+        if code and not (code in _PIPE_CLOSED and position < len(codes) - 1)
     ]
     return failed[-1] if failed else 0

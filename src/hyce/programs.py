@@ -66,6 +66,17 @@ def writable_by_others(path: Path, trusted_uid: int = 0) -> Path | None:
     return None
 
 
+def distrust(folder: str, trusted_uid: int = 0) -> str | None:
+    """Why no program may come from this folder; None where they may."""
+    if not folder.startswith("/"):
+        return f"{folder} is no absolute path"
+    if not Path(folder).is_dir():
+        return f"{folder} is no folder"
+    # A folder is the last on its way here, and so not excused by being sticky.
+    place = writable_by_others(Path(folder), trusted_uid)
+    return f"{place} can be changed by others than root" if place else None
+
+
 def _way(path: Path) -> Iterator[Path]:
     """Every folder and link that is passed on the way to the path, from the root on, and what it leads to."""
     place = Path("/")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from hyce.errors import PolicyError
+from hyce.parameters import check_value
 from hyce.records import Command, Parameter
-from hyce.run import check_value
 
 # What stands for a value when texts are compared: numbers and names have no meaning to a model, and
 # "job 48213" should be as near to "job 60211" as two words can be.
@@ -43,5 +43,6 @@ def find(command: Command, parameter: Parameter, question: str) -> str | None:
 def generalised(text: str, values: dict[str, str]) -> str:
     """The text with each value replaced by one that stands for all of its kind."""
     for name, value in values.items():
-        text = text.replace(value, _SAME_FOR_ALL.get(name, name))
+        # No stand-in holds a backslash: it is safe as a replacement.
+        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", _SAME_FOR_ALL.get(name, name), text)
     return text
