@@ -4,6 +4,7 @@
     ├── UsageError            exit code 2; the call itself is wrong
     ├── ConfigError           hyce.toml, a HYCE_* variable or their permissions
     ├── PolicyError           the site's policy does not allow it
+    ├── StateError            the user's state folder could be read or replaced by others
     ├── SourceError           a documentation source, or one page of it, can't be read
     ├── ModelError            model files are missing, broken, or of another kind
     ├── StoreError            an index is missing, damaged, busy, or made with other settings
@@ -32,6 +33,10 @@ class ConfigError(HyceError):
 
 class PolicyError(HyceError):
     """The site's policy forbids what was asked for."""
+
+
+class StateError(HyceError):
+    """The user's state folder is a link, somebody else's, or open to others: nothing runs."""
 
 
 class SourceError(HyceError):
