@@ -55,7 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hyce-cold-") as work:
         # Root is a user like others here; `ask` runs commands.
         env = environment.settings(Path(work) / "index", models, POLICY_ROOT="true")
-        env |= {"XDG_CACHE_HOME": work, "HF_HUB_OFFLINE": "1"}
+        env |= {"XDG_CACHE_HOME": work, "XDG_STATE_HOME": work, "HF_HUB_OFFLINE": "1"}
         environment.index(folder, env)
         # In a process of its own: a process inherits the peak memory of the one that starts it.
         environment.run([sys.executable, __file__, "--prepare", work, str(models)], env)

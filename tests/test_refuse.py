@@ -32,6 +32,10 @@ REFUSED = {
         "kill my job, it doesn't end",
         "I ran `sbatch a.sh` and it fails. Cancel job 12.",
         "give me more quota",
+        "drop everything in my scratch",
+        "add xy123 to our group",
+        "take job 4711 off the queue",
+        "run a job for me",
     ],
     OTHERS: [
         "what is my colleague's job doing",
@@ -86,6 +90,16 @@ REFUSED = {
 }
 
 ALLOWED = [
+    # Verbs of orders and words for people, where something is only looked at.
+    "What is the user name that I have here?",
+    "what is the user limit of running jobs",
+    "please add up my disk usage",
+    "Take job 4711: how much memory did it use?",
+    "can you bring up my finished jobs",
+    "create an overview of my jobs",
+    "Could you run a quick check of my quota?",
+    "please update me on my jobs",
+    "drop me the list of free nodes",
     # Questions about effects, for the documentation.
     "How do I cancel a job?",
     "how can I delete a file on scratch",

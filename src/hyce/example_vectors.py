@@ -1,4 +1,8 @@
-"""Vectors of the catalogue's texts, made once for each catalogue and model, and kept as files."""
+"""Vectors of the catalogue's texts, and what is learnt from them, kept as files.
+
+A vector is kept for each text, so that who changes one entry waits for that entry's texts only. What is
+learnt depends on all texts together, and is made anew for each catalogue.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,20 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyce.embed import Embedder
+from hyce.score import BALANCE, BEND, PENALTY, WORDS
+
+Array = NDArray[np.float32]
+
+_VECTORS = "commands-"
+_WEIGHTS = "scores-"
 
 
 def example_vectors(
@@ -22,61 +33,130 @@ def example_vectors(
     *,
     write: bool = True,
     report: Callable[[str], None] = lambda _: None,
-) -> NDArray[np.float32]:
+) -> Array:
     """Shape (texts, dimensions), each row of length 1.
 
-    caches: folders that may hold them; the first is written to, with `write`, when none does. A file that
-    is damaged, or of another catalogue or model, is made anew; a folder that can't be written costs time,
-    nothing else. report: is told before texts are embedded.
+    caches: folders that may hold them. What none holds is embedded and written to the first, with `write`.
+    A file that is damaged counts as none; a folder that can't be written costs time, nothing else.
+    report: is told before texts are embedded.
     """
-    shape = (len(texts), embedder.dimensions)
-    name = f"commands-{_fingerprint(texts, embedder)}.npy"
+    keys = [_digest(text).encode() for text in texts]
+    known: dict[bytes, Array] = {}
     for folder in caches:
-        stored = _read(folder / name, shape)
-        if stored is not None:
+        known = _stored(folder, embedder) | known
+        if all(key in known for key in keys):
+            break
+    new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+    if new:
+        report(f"embedding {len(new)} texts of the commands, once for this catalogue and model")
+        embedded = embedder.embed(list(new.values()))
+        known |= {key: each.vector for key, each in zip(new, embedded, strict=True)}
+        if write:
+            _store(caches[0], embedder, known)
+    shape = (len(texts), embedder.dimensions)
+    return np.stack([known[key] for key in keys]) if keys else np.empty(shape, np.float32)
+
+
+def example_weights(
+    texts: Sequence[str],
+    answers: NDArray[np.int64],
+    embedder: Embedder,
+    caches: Sequence[Path],
+    fit: Callable[[], Array],
+    *,
+    shape: tuple[int, int],
+    write: bool = True,
+) -> Array:
+    """What fit() returns for these texts and their answers; kept for these and no others."""
+    name = _weights_name(texts, answers, embedder)
+    for folder in caches:
+        stored = _read(folder / name)
+        whole = stored is not None and stored.shape == shape and stored.dtype == np.float32
+        if stored is not None and whole and np.isfinite(stored).all():
             return stored
-    report("embedding what the commands tell, once for this catalogue and model")
-    rows = embedder.embed(texts)
-    vectors = np.stack([row.vector for row in rows]) if rows else np.empty(shape, np.float32)
-    for folder in caches[:1] if write else ():
-        with contextlib.suppress(OSError):
-            _write(folder, name, vectors)
-    return vectors
+    weights = fit()
+    if write:
+        _write(caches[0] / name, weights)
+    return weights
 
 
-def remove_others(folder: Path, texts: Sequence[str], embedder: Embedder) -> None:
-    """Remove what the folder keeps for earlier catalogues and models."""
-    for file in folder.glob("commands-*.npy"):
-        if file.name != f"commands-{_fingerprint(texts, embedder)}.npy":
+def keep_vectors(folder: Path, texts: Sequence[str], vectors: Array, embedder: Embedder) -> None:
+    """Leave in the folder the vectors of these texts, for this model, and no others."""
+    wanted = {_digest(text).encode(): vector for text, vector in zip(texts, vectors, strict=True)}
+    if _stored(folder, embedder).keys() != wanted.keys():
+        _store(folder, embedder, wanted)
+    _remove_others(folder, _VECTORS, _vectors_name(embedder))
+
+
+def keep_weights(
+    folder: Path, texts: Sequence[str], answers: NDArray[np.int64], weights: Array, embedder: Embedder
+) -> None:
+    """Leave in the folder what was learnt from these texts and answers, and nothing else."""
+    name = _weights_name(texts, answers, embedder)
+    if not (folder / name).exists():
+        _write(folder / name, weights)
+    _remove_others(folder, _WEIGHTS, name)
+
+
+def _remove_others(folder: Path, kind: str, name: str) -> None:
+    for file in folder.glob(f"{kind}*.npy"):
+        if file.name != name:
             file.unlink(missing_ok=True)
 
 
-def _fingerprint(texts: Sequence[str], embedder: Embedder) -> str:
-    digest = hashlib.sha256(embedder.fingerprint.encode())
+def _vectors_name(embedder: Embedder) -> str:
+    return f"{_VECTORS}{_digest(embedder.fingerprint)}.npy"
+
+
+def _weights_name(texts: Sequence[str], answers: NDArray[np.int64], embedder: Embedder) -> str:
+    """Another one for other texts, answers, constants of the method, or another model."""
+    method = f"{BEND} {WORDS} {PENALTY} {BALANCE}"
+    return f"{_WEIGHTS}{_digest(embedder.fingerprint, *texts, answers.tobytes().hex(), method)}.npy"
+
+
+def _stored(folder: Path, embedder: Embedder) -> dict[bytes, Array]:
+    """The vectors that the folder holds, by their texts' digests."""
+    rows = _read(folder / _vectors_name(embedder))
+    if rows is None or rows.dtype != _row(embedder) or not np.isfinite(rows["vector"]).all():
+        return {}
+    return dict(zip(rows["text"].tolist(), rows["vector"], strict=True))
+
+
+def _store(folder: Path, embedder: Embedder, vectors: Mapping[bytes, Array]) -> None:
+    rows = np.array([*vectors.items()], _row(embedder))
+    _write(folder / _vectors_name(embedder), rows)
+
+
+def _row(embedder: Embedder) -> np.dtype[Any]:
+    return np.dtype([("text", "S32"), ("vector", np.float32, (embedder.dimensions,))])
+
+
+def _digest(*texts: str) -> str:
+    digest = hashlib.sha256()
     for text in texts:
-        digest.update(b"\0" + text.encode("utf-8", "surrogatepass"))
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()[:32]
 
 
-def _read(file: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+def _read(file: Path) -> NDArray[Any] | None:
     try:
-        vectors = np.load(file, allow_pickle=False)
+        stored = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    whole = isinstance(vectors, np.ndarray) and vectors.shape == shape and vectors.dtype == np.float32
-    return vectors if whole and bool(np.isfinite(vectors).all()) else None
+    return stored if isinstance(stored, np.ndarray) else None
 
 
-def _write(folder: Path, name: str, vectors: NDArray[np.float32]) -> None:
-    """Under another name first, so that nobody reads half a file."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.save(file, vectors, allow_pickle=False)
-        # As readable as its folder: one beside a shared index is for everybody.
-        Path(temporary).chmod(folder.stat().st_mode & 0o644)
-        Path(temporary).replace(folder / name)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def _write(file: Path, rows: NDArray[Any]) -> None:
+    """Under another name first, so that nobody reads half a file; not at all where there is no room."""
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                np.save(stream, rows, allow_pickle=False)
+            # As readable as its folder: one beside a shared index is for everybody.
+            Path(temporary).chmod(file.parent.stat().st_mode & 0o644)
+            Path(temporary).replace(file)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise

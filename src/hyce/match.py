@@ -1,20 +1,20 @@
 """A question -> the commands that answer it, with their parameters (HyCE).
 
 Command lines and questions look nothing alike. What is compared instead is the hypothetical command: each
-entry's description, and questions that it answers, in one vector space with the user's question.
+entry's description, and questions that it answers, in one vector space with the user's question. Questions
+that only documentation answers are one more answer among the entries. `score.py` weighs them all up.
 
-    score      of an entry: a fifth of its description's similarity, the rest from its nearest questions
-               (0.6 the nearest, 0.4 the mean of the nearest three: one odd example must not decide alone)
-    chosen     the best entry, when it reaches the threshold and no question of the kind that only
-               documentation answers is nearer; others within MARGIN of it beside it
-
-The weights were chosen on benchmarks/data/routing_own.jsonl.
+    none       documentation is the likeliest answer, or no entry reaches the threshold
+    one        the likeliest entry
+    several    others within MARGIN of it beside it
+    ask back   the likeliest entry by far needs a value that the question doesn't hold: the entry that the
+               parameter names for this case runs instead, or the user is asked for the value
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,36 +24,44 @@ from numpy.typing import NDArray
 from hyce import catalogue, values
 from hyce.config import Config, cache_folder, index_folder, models_folder
 from hyce.embed import Embedder, OnnxEmbedder
-from hyce.example_vectors import example_vectors, remove_others
+from hyce.example_vectors import example_vectors, example_weights, keep_vectors, keep_weights
 from hyce.models import find
 from hyce.records import Command, Match, Routing
 from hyce.refuse import why_refused
 from hyce.run import available
+from hyce.score import Likeness
 
-THRESHOLD = 0.33
+THRESHOLD = 0.15
 MARGIN = 0.01
 """How near to the best score another entry's must be to run beside it."""
-NAMED = 0.1
-"""Added to an entry whose parameters the question names: "job 48213" is about that one job."""
-HOW_TO = 0.15
-"""Taken from every entry when the question asks how something is done or what it means."""
-
-_HOW_TO = re.compile(
-    r"\bhow\s+(?:do|does|can|could|should|would|might|must|to)\b|\bwhat\s+(?:does|do|is|are)\b[^?]*\bmean"
-    r"|\bmeaning\s+of\b|\bdifference\s+between\b|\bstands?\s+for\b|\bis\s+it\s+(?:possible|allowed)\b"
-    r"|\bwhat\s+happens\b|\bam\s+i\s+allowed\b|\bcan\s+i\b.*\buse\b|\bexplain\b|\bexamples?\b|\bshould\s+i\b"
-    r"|\bam\s+i\s+(?:meant|supposed)\b|\bwhat\s+is\s+an?\b|\bbest\s+way\b|\brecommended\b|\bsteps\b|\bprocedure\b"
-    r"|\btutorial\b|\bguide\b|\bwhich\s+command\b|\bmay\s+i\b",
-    re.IGNORECASE,
-)
+NAMED = 0.05
+"""Added to an entry whose parameter the question names."""
+NUMBERED = 0.1
+"""The same for a value with a number: "job 48213" is about that job, "my Python job" isn't about Python."""
+DESCRIBED = 0.1
+"""Taken from the cosine of a description, by which an entry without questions is judged as well: little is
+learnt from one text."""
+MISSING = 0.1
+"""How far an entry whose value is missing must be ahead for the question to be about nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """Where an entry's texts are among the vectors."""
+class _Candidate:
+    """An entry that is offered, with its values from the question; None where one is missing."""
 
-    description: int
-    questions: slice
+    command: Command
+    params: dict[str, str] | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """The entries that compete on one cluster, and what scores them."""
+
+    positions: tuple[int, ...]
+    """Of the entries in the catalogue; the scores are in this order, documentation's is the last."""
+    likeness: Likeness
+    weights: NDArray[np.float32]
 
 
 class Matcher:
@@ -73,7 +81,7 @@ class Matcher:
         offered: Callable[[Command], bool] = lambda _: True,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """cache: folder for the vectors; caches: further ones that are only read.
+        """cache: folder for vectors and what is learnt from them; caches: further ones that are only read.
         documentation: questions that no command answers.
         scheduler: the batch system whose entries are offered, None for all; offered: further entries
         to leave out, such as those that can't run here. report: is told of longer work."""
@@ -87,8 +95,10 @@ class Matcher:
         self._scheduler = scheduler
         self._report = report
         self._offered = tuple(offered(command) for command in self._commands)
-        self._texts, self._rows = _layout(self._commands)
+        self._texts, self._examples = _layout(self._commands, self._documentation)
+        self._row = {text: row for row, text in enumerate(self._texts)}
         self._vectors: NDArray[np.float32] | None = None
+        self._fields: dict[frozenset[str], _Field] = {}
 
     def match(self, question: str, *, scheduler: str | None = None) -> Routing:
         """The commands that would run, best first; none where none answers; or why none may run.
@@ -98,77 +108,168 @@ class Matcher:
         refused = why_refused(question)
         if refused:
             return Routing(refused=refused)
-        matches, documentation = self._scores(question, scheduler or self._scheduler)
-        penalty = HOW_TO if _HOW_TO.search(question) else 0.0
-        if not matches or matches[0].score - penalty < max(self._threshold, documentation):
+        candidates, documentation = self._ranked(question, scheduler)
+        needed = max(self._threshold, documentation)
+        if not candidates or candidates[0].score < needed:
             return Routing()
-        least = max(self._threshold, matches[0].score - MARGIN)
-        return Routing(commands=tuple(match for match in matches[: self._most] if match.score >= least))
+        best = candidates[0].score
+        able = _matches(candidates)
+        if candidates[0].params is None:
+            needed = max(needed, best - MISSING)
+            if not able or able[0].score < needed:
+                return self._without_value(candidates[0], question)
+        least = max(needed, able[0].score - MARGIN)
+        return Routing(commands=tuple(match for match in able[: self._most] if match.score >= least))
 
-    def keep_vectors(self, folder: Path) -> None:
-        """Store the vectors of the catalogue's texts in a folder that readers are given in `caches`."""
-        texts = [*self._texts, *self._documentation]
-        self._vectors = example_vectors(texts, self._embedder, [folder], report=self._report)
-        remove_others(folder, texts, self._embedder)
+    def nearest(self, question: str, most: int, *, scheduler: str | None = None) -> list[Match]:
+        """The likeliest entries, best first, whether or not the question holds the values that they need."""
+        candidates, _ = self._ranked(question, scheduler)
+        return [Match(each.command, each.params or {}, each.score) for each in candidates[:most]]
 
-    def _scores(self, question: str, scheduler: str | None) -> tuple[list[Match], float]:
-        """Every entry that could answer, best first, and the score of what only documentation answers."""
-        candidates = [
-            (position, command, params)
-            for position, command in enumerate(self._commands)
-            if self._offered[position] and (scheduler is None or command.scheduler in (None, scheduler))
-            for params in [values.find_all(command, question)]
-            if params is not None
+    def by_description(self, question: str, *, scheduler: str | None = None) -> list[Match]:
+        """Every entry that could run, with the cosine of its description and the question as its score."""
+        cosine = self._text_vectors() @ self._embed([question])[0]
+        rows = {command.id: row for row, command in enumerate(self._commands)}
+        candidates, _ = self._ranked(question, scheduler)
+        matches = [
+            Match(match.command, match.params, float(cosine[rows[match.command.id]]))
+            for match in _matches(candidates)
         ]
+        return sorted(matches, key=lambda match: -match.score)
+
+    def keep(self, folder: Path) -> None:
+        """Store what is made of the catalogue's texts in a folder that readers are given in `caches`."""
+        self._caches = (*self._caches, folder)
+        field = self._field(None)
+        keep_vectors(folder, self._texts, self._text_vectors(), self._embedder)
+        _, texts, answers = self._examples_of(field.positions)
+        keep_weights(folder, texts, answers, field.weights, self._embedder)
+
+    def _without_value(self, best: _Candidate, question: str) -> Routing:
+        """What a question leads to that is about an entry, but doesn't hold the value that it needs."""
+        needed = [each for each in best.command.parameters if each.default is None]
+        missing = [each for each in needed if values.find(best.command, each, question) is None]
+        for command, offered in zip(self._commands, self._offered, strict=True):
+            if offered and command.id == missing[0].instead and values.find_all(command, "") is not None:
+                return Routing(commands=(Match(command, {}, best.score),))
+        return Routing(ask_back=f"Please ask again and name: {missing[0].description}")
+
+    def _ranked(self, question: str, scheduler: str | None) -> tuple[list[_Candidate], float]:
+        """Every entry that is offered, best first, and the score of documentation as the answer."""
+        if not self._commands:
+            return [], 0.0
+        field = self._field(scheduler)
+        found = [values.find_all(self._commands[position], question) for position in field.positions]
         # The question as it stands, and once for each kind of value that it names.
         wordings = {question: 0}
-        for _, _, params in candidates:
-            wordings.setdefault(values.generalised(question, params), len(wordings))
-        asked = np.stack([embedding.vector for embedding in self._embedder.embed(list(wordings))])
-        similarity = asked @ self._example_vectors().T
-        matches = []
-        for position, command, params in candidates:
-            wording = wordings[values.generalised(question, params)]
-            nearest = np.maximum(similarity[0], similarity[wording])
-            rows = self._rows[position]
-            score = _mixed(nearest[rows.questions], nearest[rows.description])
-            matches.append(Match(command, params, min(1.0, score + (NAMED if params else 0.0))))
-        matches.sort(key=lambda match: -match.score)
-        documentation = similarity[0, len(self._texts) :]
-        return matches, _mixed(documentation) if len(documentation) else -1.0
+        for params in found:
+            wordings.setdefault(values.generalised(question, params or {}), len(wordings))
+        asked = self._embed(list(wordings))
+        scores = field.likeness.scores(list(wordings), asked, field.weights)
+        candidates = []
+        for answer, (position, params) in enumerate(zip(field.positions, found, strict=True)):
+            wording = wordings[values.generalised(question, params or {})]
+            score = max(scores[0, answer], scores[wording, answer]) + _named(params)
+            if not self._commands[position].questions:
+                score = max(score, self._text_vectors()[position] @ asked[0] - DESCRIBED)
+            if self._offered[position]:
+                candidates.append(_Candidate(self._commands[position], params, min(1.0, float(score))))
+        candidates.sort(key=lambda candidate: -candidate.score)
+        return candidates, float(scores[0, -1])
 
-    def _example_vectors(self) -> NDArray[np.float32]:
+    def _field(self, scheduler: str | None) -> _Field:
+        """The entries that compete. Those that can't run here compete too: what only they would answer
+        is not for the next best to answer."""
+        wanted = scheduler or self._scheduler
+        offered = (command for command, yes in zip(self._commands, self._offered, strict=True) if yes)
+        schedulers = {wanted} if wanted else {command.scheduler for command in offered}
+        key = frozenset(name for name in schedulers if name)
+        if key not in self._fields:
+            positions = tuple(
+                position
+                for position, command in enumerate(self._commands)
+                if command.scheduler is None or command.scheduler in key
+            )
+            self._fields[key] = self._fitted(positions)
+        return self._fields[key]
+
+    def _fitted(self, positions: tuple[int, ...]) -> _Field:
+        rows, texts, answers = self._examples_of(positions)
+        likeness = Likeness(texts, self._text_vectors()[rows])
+        shape = (likeness.rows, len(positions) + 1)
+        weights = example_weights(
+            texts,
+            answers,
+            self._embedder,
+            self._caches,
+            lambda: likeness.fit(answers, shape[1]),
+            shape=shape,
+            write=self._write,
+        )
+        return _Field(positions, likeness, weights)
+
+    def _examples_of(self, positions: tuple[int, ...]) -> tuple[list[int], list[str], NDArray[np.int64]]:
+        """Rows of the texts, the texts, and the number of each one's answer, where these entries compete."""
+        numbers = {position: number for number, position in enumerate(positions)}
+        examples = [(row, numbers[entry]) for row, entry in self._examples if entry in numbers]
+        documentation = [
+            (row, len(positions)) for row, entry in self._examples if entry == len(self._commands)
+        ]
+        # No more of documentation's texts than of all entries together: a few would be drowned.
+        examples += documentation[:: -(-len(documentation) // max(1, len(examples))) or 1]
+        rows = [row for row, _ in examples]
+        answers = np.array([answer for _, answer in examples], np.int64)
+        return rows, [self._texts[row] for row in rows], answers
+
+    def _embed(self, wordings: Sequence[str]) -> NDArray[np.float32]:
+        """Their vectors; those of example questions are there already."""
+        known = self._text_vectors()
+        new = [text for text in wordings if text not in self._row]
+        vectors = {
+            text: embedding.vector for text, embedding in zip(new, self._embedder.embed(new), strict=True)
+        }
+        return np.stack([vectors[text] if text in vectors else known[self._row[text]] for text in wordings])
+
+    def _text_vectors(self) -> NDArray[np.float32]:
         if self._vectors is None:
-            texts = [*self._texts, *self._documentation]
             self._vectors = example_vectors(
-                texts, self._embedder, self._caches, write=self._write, report=self._report
+                self._texts, self._embedder, self._caches, write=self._write, report=self._report
             )
         return self._vectors
 
 
-def _layout(commands: Sequence[Command]) -> tuple[list[str], list[_Rows]]:
-    """The texts of all entries, and where each entry's are among them."""
-    texts: list[str] = []
-    rows: list[_Rows] = []
-    for command in commands:
-        texts.append(command.description)
-        texts += [
-            values.generalised(text, values.find_all(command, text) or {}) for text in command.questions
-        ]
-        rows.append(
-            _Rows(
-                len(texts) - len(command.questions) - 1,
-                slice(len(texts) - len(command.questions), len(texts)),
-            )
-        )
-    return texts, rows
+def _layout(
+    commands: Sequence[Command], documentation: Sequence[str]
+) -> tuple[list[str], list[tuple[int, int]]]:
+    """All texts, the entries' descriptions first, and examples: (row of its text, position of its entry).
+
+    A text that several entries share stands once. Documentation has the position after the last entry.
+    """
+    texts = [command.description for command in commands]
+    examples = [(row, row) for row in range(len(texts))]
+    rows: dict[str, int] = {}
+    asked = [
+        (values.generalised(text, values.find_all(command, text) or {}), position)
+        for position, command in enumerate(commands)
+        for text in command.questions
+    ]
+    for text, position in [*asked, *((text, len(commands)) for text in documentation)]:
+        if text not in rows:
+            rows[text] = len(texts)
+            texts.append(text)
+        examples.append((rows[text], position))
+    return texts, list(dict.fromkeys(examples))
 
 
-def _mixed(questions: NDArray[np.float32], description: float | None = None) -> float:
-    """One score from an entry's similarities; see the module's docstring."""
-    nearest = np.sort(questions)[::-1]
-    score = 0.6 * float(nearest[0]) + 0.4 * float(nearest[:3].mean())
-    return score if description is None else 0.8 * score + 0.2 * float(description)
+def _named(params: Mapping[str, str] | None) -> float:
+    if not params:
+        return 0.0
+    return NUMBERED if any(re.search(r"\d", value) for value in params.values()) else NAMED
+
+
+def _matches(candidates: Iterable[_Candidate]) -> list[Match]:
+    """Those that have all their values."""
+    return [Match(each.command, each.params, each.score) for each in candidates if each.params is not None]
 
 
 def open_matcher(

@@ -22,11 +22,14 @@ from hyce.refuse_words import (
     ENGLISH,
     KIND,
     LEAD,
+    NAME,
     NOBODY,
     ORDER,
     PERSON,
     PROGRAM,
+    RELATION,
     SOFT,
+    USER_WORD,
     any_of,
 )
 
@@ -122,7 +125,7 @@ _INFORMATIONAL = _pattern(
     r"|(?:can|could|may|should|must|shall|will|would)\s+(?!you\b))"
 )
 _COMPARES = _pattern(
-    r"\b(?:before|ahead\s+of|than|instead\s+of)\s+(?:me|mine|my|us|ours?)\b|\bslow|\bblock|\bdisturb|\baffect"
+    r"\b(?:before|ahead\s+of|than|instead\s+of)\s+(?:me|mine|my|us|ours?)\b|\bslow|\bblock|\bdisturb|\baffect|\bbusy\s+with\b"
 )
 
 # -- what is only told of --------------------------------------------------------------------------------
@@ -163,7 +166,7 @@ _TELLS_OF_IT = _pattern(
 
 _REQUEST = _pattern(
     r"\b(?:(?:can|could|would|will|can't|couldn't|won't)\s+(?:you|u|hyce|the\s+assistant)"
-    r"|i\s+(?:want|need|would\s+like|order|ask|command)\s+(?:you|hyce)\s+to|i'd\s+like\s+you\s+to"
+    r"|you\s+(?:could|would|might)|i\s+(?:want|need|would\s+like|order|ask|command)\s+(?:you|hyce)\s+to|i'd\s+like\s+you\s+to"
     r"|please|pls|plz|kindly|go\s+ahead\s+and|you\s+(?:should|must|have\s+to|need\s+to|may|can)"
     r"|make\s+sure\s+(?:to|you)|don't\s+forget\s+to|be\s+so\s+kind\s+(?:as\s+)?(?:to|and))\s*,?\s*"
     + SOFT
@@ -171,7 +174,15 @@ _REQUEST = _pattern(
     + r"|\bwould\s+you\s+mind\s+(?:cancel|kill|delet|remov|submit|hold|releas|stopp|chang|extend|rais|mov"
     r"|restart)\w*ing\b"
 )
-_IMPERATIVE = _pattern(LEAD + SOFT + ORDER)
+_IMPERATIVE = _pattern(
+    LEAD + SOFT + rf"(?:{ORDER}"
+    # Orders whose object may be any name: "install numpy for us", "add xy123 to our group".
+    r"|(?:(?:pip|conda|mamba|spack)\s+)?(?:un)?install\s+\S+\s+(?:\S+\s+)?(?:(?:for|in|into|on)\s+"
+    r"(?:me|us|my|our|all|every\w+|the)|please|now)\b"
+    r"|restart\s+(?:the\s+)?\w+(?:d|service|daemon|server)\b"
+    r"|add\s+[\w.-]+\s+to\b|remove\s+[\w.-]+\s+from\b|(?:un)?load\s+the\s+module\b"
+    r"|module\s+(?:purge|load|unload|swap)\b[^?]*\b(?:now|then|for\s+me)\b)"
+)
 _FURTHER_ORDER = _pattern(r"(?:,|\band\b|\bthen\b)\s*" + SOFT + ORDER)
 _WISH = _pattern(
     r"\bi(?:'d|\s+would)?\s+(?:like|want|need)\s+(?:to\s+have\s+)?(?!to\b)(?:[\w'./#\[\]-]+\s+){1,6}(?:to\s+be\s+)?"
@@ -199,8 +210,13 @@ _OTHERS = _pattern(
     r"|\b(?:squeue|qstat|sacct|ps|sshare|sprio|quota)\s+(?:-\w\s+)*(?:-u|--user)[= ]\s*"
     r"(?!me\b|\$USER\b|<|my)[a-z]\w+"
     r"|\b(?:what|which)\s+(?:jobs\s+|programs\s+|commands\s+)?(?:is|are|does|has|have|did)\s+(?:the\s+)?"
-    r"user\s+(?!namespaces?\b)\w+"
-    r"|\bwhat\s+is\s+(?:my\s+\w+|everyone|everybody)\s+(?:\w+\s+)?(?:running|computing|doing)\b"
+    rf"user\s+(?!{USER_WORD}s?\b)\w+"
+    rf"|\bwhat\s+is\s+(?:my\s+{RELATION}|everyone|everybody)\s+(?:\w+\s+)?(?:running|computing|doing)\b"
+    # A person by the name alone: "what is alice running", "which groups does xy123 belong to".
+    rf"|\bwhat(?:\s+jobs?)?\s+(?:is|does|has)\s+{NAME}\s+(?:running|run|submitted|computing|up\s+to)\b"
+    rf"|\b{BELONGINGS}\s+(?:does|has|did)\s+(?:user\s+)?(?:{PERSON}|{NAME})\s+(?:\w+\s+)?"
+    r"(?:have|own|belong|run|submit(?:ted)?|use[ds]?|got|left)\b"
+    rf"|\b(?:{BELONGINGS}|left|used|free)\s+(?:for|of|by|is|has|does)\s+(?:the\s+)?user\s+(?!{USER_WORD}s?\b){NAME}"
     r"|(?<![\w.])~[a-z]\w+"
     r"|\b(?:ls|cat|list|show|read|open|in|into|inside|at|under)\s+(?:\w+\s+){0,3}/(?:home|root|users?)/?[\w.-]*"
     r"|(?:^|\b(?:show|tell|see|list|find\s+out|know|check)\b[^.?!]{0,20})\bwho\s+(?:else\s+)?(?:is\s+)?"
@@ -210,7 +226,7 @@ _OTHERS = _pattern(
 )
 _SHELL = _pattern(
     # Substitution, lists, redirection.
-    r"\$\(|\$\{|<\(|>\(|&&|\|\||:\(\)\s*\{|>>\s*\S|/dev/tcp|\x00|(?<![-=<\w])>\s*[~/.$][\w~/.$-]*"
+    r"\$\(|\$\{|<\(|>\(|&&|\|\||:\(\)\s*\{|(?<![=>])>>\s*\S|/dev/tcp|\x00|(?<![-=<\w])>\s*[~/.$][\w~/.$-]*"
     # A second command behind ; | & or on a line of its own.
     rf"|[;|&\n]\s?(?!{ENGLISH}\s\w){PROGRAM}\b(?:\s+[-/~.$*\w]|\s*$)(?!\s*(?:is|was|are|does|did|has)\b)"
     rf"|[|&]\s?{ENGLISH}\s\w|[;|]\s?{PROGRAM}\s*(?:$|[;|&?.!])"

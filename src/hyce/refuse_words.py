@@ -43,13 +43,17 @@ TOLD = any_of(
 )
 # "Give me an overview", "run squeue", "start time": the same verbs, for mere looking.
 HARMLESS = (
-    r"(?!run\s+(?:a\s+)?(?:squeue|qstat|sinfo|sacct|sshare|sprio|seff|quota|df|du|id|date|module)\b)"
-    r"(?!(?:make|give|send|write|put|get|bring|take|let)\s+(?:me|us|it)?\s*(?:a|an|the|some|my|all)?\s*"
+    r"(?!run\s+(?:a\s+(?:quick\s+)?)?"
+    r"(?:squeue|qstat|sinfo|sacct|sshare|sprio|seff|quota|df|du|id|date|module|check|query|search)\b)"
+    r"(?!(?:make|create|give|send|write|put|get|bring|take|let)\s+(?:me|us|it)?\s*(?:a|an|the|some|my|all)?\s*"
     rf"(?:(?:short|quick|full|complete|brief)\s+)?{TOLD}\b)"
-    r"(?!(?:give|let|bring|take|get|send|put|make)\s+(?:me|us)\s+"
+    r"(?!(?:give|let|bring|take|get|send|put|make|drop|throw)\s+(?:me|us)\s+"
     r"(?!(?:more|another|access|extra|higher|a\s+(?:higher|larger|bigger)|root|sudo|permission|first|priority)\b))"
     r"(?!(?:update|changes?|start|end|release|copy)\s+(?:on|about|of|for|date|time)\b)"
-    r"(?!hold\s+on\b)(?!(?:take|start|stop)\s+(?:a|one)\s+(?:look|moment|guess|bit)\b)"
+    r"(?!(?:update|stop)\s+(?:me|us)\b)(?!add\s+up\b)(?!bring\s+up\s+(?:my|those|all\s+my|a\s+list)\b)"
+    # "Take job 4711: what did it use?"
+    r"(?!take\s+(?:job\s+)?#?\d[\w.\[\]]*\s?[:,.])"
+    r"(?!hold\s+on\b)(?!empty\s+nodes?\b)(?!(?:take|start|stop)\s+(?:a|one)\s+(?:look|moment|guess|bit)\b)"
 )
 ORDER = (
     rf"{HARMLESS}{CHANGING_VERBS}(?:\s+(?:also|now|then|immediately|quickly|just|please))?\s+{CHANGED_THINGS}"
@@ -94,21 +98,31 @@ RELATION = any_of(
     competitors?
     """
 )
+USER_WORD = any_of("name namespaces? account group guide id limit quota")
+"""What "user" stands before without meaning a person: the user name, a user namespace."""
 PERSON = (
     r"(?:someone(?:\s+else)?|somebody(?:\s+else)?|other\s+(?:people|users?|members?)"
     rf"|(?:another|the\s+other|any\s+other|each|every|the|a)\s+{PERSON_NOUN}s?"
     rf"|(?:my|our|his|her|their)\s+(?:\w+\s+)?{RELATION}|all\s+(?:other\s+)?users"
     r"|(?:everyone|everybody|anyone)\s+else|every(?:one|body)(?=')|colleagues|root"
-    r"|user\s+(?!(?:name|namespaces?|account|group|guide|id|limit|can|may|has|is|of|in|on|with|at|to|and|or|for|per"
-    r"|from)\b)[a-z][\w-]+)"
+    rf"|user\s+(?!{USER_WORD}s?\b)(?!(?:can|may|has|is|of|in|on|with|at|to|and|or|for|per|from)\b)[a-z][\w-]+)"
 )
 BELONGINGS = any_of(
     r"""
     jobs? files? scripts? director(?:y|ies) folders? home scratch data e?-?mails? processes quota results?
     outputs? history programs? commands? logs? runs? queue space usage allocation fair-?share priority
-    simulations? calculations? code notebooks? account
+    simulations? calculations? code notebooks? account groups?
     """
 )
+_NO_NAME = any_of(
+    """
+    i we you me us my our your the a an this that these those each every any no one all some most both it
+    they he she there jobs? slurm pbs node queue partition cluster system machine gpu account group project
+    user module quota program still now currently everyone everybody already normally usually typically
+    """
+)
+NAME = rf"(?!{_NO_NAME}\b)[a-z][a-z0-9_-]+"
+"""A word that may be somebody's login name."""
 # "Yesterday's job" is nobody's.
 NOBODY = any_of(
     """
