@@ -90,7 +90,8 @@ def test_builtin_entry_is_complete(entry_id: str) -> None:
     assert command.scheduler == (family if family in ("slurm", "pbs") else None)
     for parameter in command.parameters:
         assert parameter.find, "a value that can't be recognised is never taken from a question"
-    used = set(PLACEHOLDER.findall(" ".join(part for stage in command.argv for part in stage)))
+    stages = (*command.argv, *(stage for pipeline in command.also for stage in pipeline))
+    used = set(PLACEHOLDER.findall(" ".join(part for stage in stages for part in stage)))
     assert used - set(IDENTITY) == {parameter.name for parameter in command.parameters}
 
 
@@ -130,6 +131,13 @@ def test_entries_of_a_site_are_added_with_defaults(tmp_path: Path) -> None:
     assert (command.timeout, command.may_leave_site, command.scheduler) == (10.0, False, None)
 
 
+@pytest.mark.parametrize("questions", ["", "  questions: []\n"])
+def test_an_entry_may_have_no_questions(questions: str, tmp_path: Path) -> None:
+    text = ENTRY.replace("  questions: [what is for lunch]\n", questions)
+    command = catalogue.load([write(tmp_path / "site", text)], builtin=False)["site.pizza"]
+    assert command.questions == ()
+
+
 def test_a_pipe_is_a_list_of_lists(tmp_path: Path) -> None:
     text = ENTRY.replace("[cat, /etc/lunch]", "[[cat, /etc/lunch], [sort, -r]]")
     command = catalogue.load([write(tmp_path / "site", text)], builtin=False)["site.pizza"]
@@ -154,7 +162,6 @@ BROKEN = {
     "unknown key": (ENTRY + "  colour: red\n", "unknown key `colour`"),
     "nearly a key": (ENTRY + "  descripton: x\n", "did you mean description"),
     "no command": ("site.pizza: {description: x, questions: [y]}", "`command` is missing"),
-    "empty questions": (ENTRY.replace("[what is for lunch]", "[]"), "`questions` is missing"),
     "questions are a text": (ENTRY.replace("[what is for lunch]", "lunch"), "`questions` is to be a list"),
     "a number in argv": (ENTRY.replace("/etc/lunch]", "5]"), "list of texts"),
     "a command line": (ENTRY.replace("[cat, /etc/lunch]", "cat /etc/lunch"), "`command` is to be a list"),

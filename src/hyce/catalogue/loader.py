@@ -2,7 +2,7 @@
 
     slurm.job:
       description: What it tells, in a user's words.
-      questions: [what is my job 123 doing, ...]
+      questions: [what is my job 123 doing, ...]        # optional; with them it is found far better
       command: [scontrol, show, job, "{job_id}"]        # or [[...], [...]], joined by pipes
       parameters:
         job_id: {pattern: '\\d+', description: The job's number, find: ['job (\\d+)'], instead: slurm.my_jobs}
@@ -17,6 +17,7 @@
       also: [[sinfo, -h]]          # further commands, for a view that puts several outputs together
       view: slurm_gpus             # a function of hyce.views that makes the output readable
       diagnosis: [slurm.priority]  # entries that run beside it where the question asks why
+      after_failure: [slurm.history]  # and where it asks why something failed
     slurm.usage: {disabled: true}  # in a site's folder: leaves a built-in entry out
 
 An entry of a later folder replaces the one with the same id as a whole.
@@ -27,6 +28,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,7 +52,9 @@ LAUNCHERS = re.compile(
     "sh|bash|dash|zsh|ksh|csh|tcsh|fish|busybox|env|xargs|sudo|su|doas|runuser|ssh|srun|nohup|setsid|timeout"
     r"|nice|eval|exec|python[\d.]*|perl|ruby|lua|tclsh|node|[gmn]?awk|sed|vim?|less|more|parallel|mpirun|mpiexec"
     "|pdsh|clush|stdbuf|taskset|numactl|chroot|unshare|nsenter|setpriv|prlimit|strace|watch|script|flock|ionice"
-    "|chrt|time"
+    "|chrt|time|man|pkexec|newgrp|sg|systemd-run|run-parts|start-stop-daemon|bwrap|docker|podman|apptainer"
+    "|singularity"
+    "|screen|tmux|expect|socat|gdb|make|git|tar|php|Rscript|R|julia|emacs|ed|ex|m4|[rm]bash|mksh"
 )
 """Programs that run other programs or a program text; an entry's command is what it says it is."""
 
@@ -58,6 +62,7 @@ CHANGERS = re.compile(
     "scancel|sbatch|salloc|sbcast|scrontab|strigger|qsub|qdel|qalter|qhold|qrls|qmove|qmgr|qrun|qsig|qorder|qrerun"
     "|pbs_rsub|pbs_rdel|pbs_ralter|rm|rmdir|mv|cp|ln|dd|tee|touch|mkdir|truncate|shred|chmod|chown|chgrp|setfacl"
     "|kill|pkill|killall|crontab|at|batch|passwd|chsh|mail|sendmail|curl|wget|scp|rsync|sftp|reboot|shutdown"
+    "|install|patch|split|wall|write|nc|ncat|telnet|ftp|renice|systemctl"
 )
 """Programs that change or send something: hyce promises its users that it only looks."""
 
@@ -84,14 +89,16 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "also": (list,),
     "view": (str,),
     "diagnosis": (list,),
+    "after_failure": (list,),
     "disabled": (bool,),
 }
-_REQUIRED = ("description", "questions", "command")
+_REQUIRED = ("description", "command")
 _PARAMETER_FIELDS: dict[str, tuple[type, ...]] = {
     "pattern": (str,),
     "description": (str,),
     "find": (list,),
     "default": (str,),
+    "part": (str,),
     "instead": (str,),
 }
 _TYPE_NAMES = {str: "a text", list: "a list", dict: "a mapping", int: "a number", bool: "true or false"}
@@ -113,6 +120,8 @@ class UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: i
 def load_folders(folders: Sequence[Path], *, builtin: Path | None) -> dict[str, Command]:
     """The entries of all folders by id; a later folder replaces and disables entries of earlier ones.
 
+    A single file stands for a folder that holds it alone.
+
     The built-in folder is part of the program: who could write there could change the program as well,
     and it often belongs to whoever installs software for everybody. Only the others are checked.
     """
@@ -125,7 +134,9 @@ def load_folders(folders: Sequence[Path], *, builtin: Path | None) -> dict[str, 
             for entry_id, entry in _read(file, trusted=folder == builtin).items():
                 if entry_id in found:
                     raise _error(file, entry_id, "stands in two files of this folder; keep one")
-                found[entry_id] = _entry(file, entry_id, entry)
+                found[entry_id] = parse_entry(file, entry_id, entry)
+        if folder == builtin:
+            found = _with_questions(found, folder / "questions")
         for entry_id, command in found.items():
             if command is not None:
                 entries[entry_id] = command
@@ -138,6 +149,24 @@ def load_folders(folders: Sequence[Path], *, builtin: Path | None) -> dict[str, 
     return entries
 
 
+def _with_questions(found: Mapping[str, Command | None], folder: Path) -> dict[str, Command | None]:
+    """The entries with the further questions of the built-in catalogue.
+
+    They stand in files of their own, so that what runs can be read without them: a mapping from an id, or
+    from several with spaces between, to a list of questions that each of those entries answers.
+    """
+    entries = dict(found)
+    for file in _files(folder) if folder.is_dir() else ():
+        for ids, questions in _read(file, trusted=True).items():
+            for entry_id in str(ids).split():
+                command = entries.get(entry_id)
+                if command is None:
+                    raise _error(file, entry_id, "is no entry; correct the id")
+                texts = (*command.questions, *_texts(file, entry_id, "questions", questions))
+                entries[entry_id] = replace(command, questions=tuple(dict.fromkeys(texts)))
+    return entries
+
+
 def load_texts(file: Path) -> tuple[str, ...]:
     """The texts of a YAML file that is one plain list."""
     data = _parse(file, trusted=True)
@@ -147,6 +176,8 @@ def load_texts(file: Path) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> list[Path]:
+    if folder.is_file():
+        return [folder]
     return sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
 
 
@@ -190,7 +221,7 @@ def _error(file: Path, entry_id: object, reason: str) -> CatalogueError:
     return CatalogueError(f"{file}: {entry_id}: {reason}")
 
 
-def _entry(file: Path, entry_id: Any, entry: Any) -> Command | None:
+def parse_entry(file: Path, entry_id: Any, entry: Any) -> Command | None:
     """The entry as a Command, or None where it disables one."""
     if not isinstance(entry_id, str) or not _ID.fullmatch(entry_id):
         raise _error(
@@ -219,7 +250,7 @@ def _entry(file: Path, entry_id: Any, entry: Any) -> Command | None:
     return Command(
         id=entry_id,
         description=" ".join(entry["description"].split()),
-        questions=_texts(file, entry_id, "questions", entry["questions"]),
+        questions=_texts(file, entry_id, "questions", entry.get("questions", [])),
         argv=argv,
         parameters=parameters,
         requires=_requires(file, entry_id, entry.get("requires", [])),
@@ -233,6 +264,7 @@ def _entry(file: Path, entry_id: Any, entry: Any) -> Command | None:
         also=also,
         view=view,
         diagnosis=_texts(file, entry_id, "diagnosis", entry.get("diagnosis", [])),
+        after_failure=_texts(file, entry_id, "after_failure", entry.get("after_failure", [])),
         origin=str(file),
     )
 
@@ -278,17 +310,22 @@ def _argv(file: Path, where: str, command: list[Any]) -> Pipeline:
     for stage in argv:
         if not stage:
             raise _error(file, where, "`command` holds an empty list; remove it")
-        if not _PROGRAM.fullmatch(stage[0]):
-            raise _error(
-                file, where, f"{stage[0]!r} is no program name; write it without folder and placeholder"
-            )
-        if LAUNCHERS.fullmatch(stage[0]):
-            raise _error(file, where, f"{stage[0]} can run anything; name the program itself")
-        if CHANGERS.fullmatch(stage[0]):
-            raise _error(file, where, f"{stage[0]} changes or sends something; entries only look things up")
+        if reason := why_not_allowed(stage[0]):
+            raise _error(file, where, reason)
     if any("\0" in part for stage in argv for part in stage):
         raise _error(file, where, "`command` holds a NUL character; remove it")
     return argv
+
+
+def why_not_allowed(program: str) -> str | None:
+    """Why no entry may run this program, with what to do; None where one may."""
+    if not _PROGRAM.fullmatch(program):
+        return f"{program!r} is no program name; write it without folder and placeholder"
+    if LAUNCHERS.fullmatch(program):
+        return f"{program} can run anything; name the program itself"
+    if CHANGERS.fullmatch(program):
+        return f"{program} changes or sends something; entries only look things up"
+    return None
 
 
 def _parameters(file: Path, where: str, parameters: Mapping[Any, Any]) -> tuple[Parameter, ...]:
@@ -308,7 +345,10 @@ def _parameter(file: Path, where: str, name: Any, entry: Any) -> Parameter:
     default = entry.get("default")
     if default is not None and not pattern.fullmatch(default):
         raise _error(file, place, f"the default {default!r} doesn't match the pattern; correct one of them")
-    return Parameter(name, entry["pattern"], entry["description"], find, default, entry.get("instead", ""))
+    part = entry.get("part", "")
+    _regex(file, place, part)
+    instead = entry.get("instead", "")
+    return Parameter(name, entry["pattern"], entry["description"], find, default, part, instead)
 
 
 def _regex(file: Path, where: str, text: str) -> re.Pattern[str]:
