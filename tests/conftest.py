@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster_fixture import cluster  # noqa: F401 - a fixture for all tests
 from hyce_home import KESTREL, Home
 
 from hyce import config, fetch, models
@@ -55,6 +56,14 @@ def _only_loopback() -> Iterator[None]:
         for name in plain:
             patch.setattr(socket.socket, name, guarded(name))
         patch.setattr(socket, "getaddrinfo", resolve)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_state_of_ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests run isn't logged in the home of the person who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
 

@@ -76,13 +76,16 @@ class Home:
             if not name.startswith(("HYCE_", "XDG_")) and not name.lower().endswith("_proxy")
         }
         folders = {
-            f"XDG_{kind.upper()}_HOME": str(self.folder / kind) for kind in ("data", "cache", "config")
+            f"XDG_{kind.upper()}_HOME": str(self.folder / kind)
+            for kind in ("data", "cache", "config", "state")
         }
         return kept | folders | dict(more or {})
 
     def settings(self, settings: Mapping[str, Any] | None = None) -> Path:
-        """A settings file with these, the model, and a policy under which commands run as root too."""
-        values = {"model.folder": str(self.models), "policy.root": True} | dict(settings or {})
+        """A settings file with these, the model, and a policy under which commands run as root too, and as
+        often as tests that share a home want them to."""
+        policy = {"policy.root": True, "policy.rate_limit": 0}
+        values = {"model.folder": str(self.models)} | policy | dict(settings or {})
         sections: dict[str, list[str]] = {}
         for name, value in values.items():
             section, _, key = name.partition(".")
@@ -109,13 +112,14 @@ class Home:
         """One call in this process."""
         data = stdin if isinstance(stdin, bytes) else stdin.encode()
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-        handler = signal.getsignal(signal.SIGTERM)
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(os, "environ", self.environment(environ))
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = main(self.arguments(arguments, settings), site_file=self.site_file)
-        signal.signal(signal.SIGTERM, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         texts = []
         for stream in (out, err):
             stream.flush()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from found import HITS, match, output
 from scripted_llm import ScriptedLlm, Step, breaks, fails, says
 
 from hyce.answer import Turn, answer, preview
@@ -15,36 +16,10 @@ from hyce.citations import DROPPED, UNSUPPORTED
 from hyce.config import Commands, Config, Llm, Policy, Site
 from hyce.errors import PolicyError, UsageError
 from hyce.llm import ChatClient
-from hyce.records import Answer, Command, CommandOutput, Hit, Match, Message, Passage, Routing
+from hyce.records import Answer, CommandOutput, Hit, Match, Message, Routing
 from hyce.reply import NO_ANSWER
 
-HITS = (
-    Hit(
-        1, 2.0, Passage(1, "/docs", "jobs.md", "https://docs/jobs#a", "Jobs", ("Jobs",), "Use sbatch.", None)
-    ),
-    Hit(2, 1.0, Passage(2, "/docs", "gpu.md", None, "GPUs", ("GPUs",), "Use --gres.", "2026-01-02")),
-)
 QUESTION = "Why does my job wait?"
-
-
-def match(name: str, *, may_leave: bool = False) -> Match:
-    return Match(Command(name, f"Tells {name}.", (), ((name,),), may_leave_site=may_leave), {}, 0.9)
-
-
-def output(name: str, stdout: str = "42 PENDING", **changes: Any) -> CommandOutput:
-    ran = CommandOutput(
-        id=name,
-        argv=((name,),),
-        status="ok",
-        exit_code=0,
-        stdout=stdout,
-        stderr="",
-        truncated=False,
-        seconds=0.02,
-        layers=(),
-        started="2026-11-21T07:00:00+00:00",
-    )
-    return replace(ran, **changes)
 
 
 @dataclass
@@ -55,14 +30,16 @@ class Stages:
     routing: Routing = field(default_factory=lambda: Routing(commands=(match("squeue"),)))
     ran: list[str] = field(default_factory=list)
     retrieved: list[str] = field(default_factory=list)
+    routed: list[str] = field(default_factory=list)
     produce: Callable[[Match], CommandOutput] = lambda wanted: output(wanted.command.id)
 
     def retrieve(self, question: str) -> Sequence[Hit]:
         self.retrieved.append(question)
         return self.hits
 
-    def match(self, question: str) -> Routing:
-        return self.routing
+    def route(self, question: str, hits: Sequence[Hit]) -> tuple[Routing, Sequence[Hit]]:
+        self.routed.append(question)
+        return self.routing, hits
 
     def run(self, wanted: Match) -> CommandOutput:
         self.ran.append(wanted.command.id)
@@ -94,7 +71,7 @@ def ask(*steps: Step, stages: Stages | None = None, question: str = QUESTION, **
                 question,
                 config=config,
                 retrieve=stages.retrieve,
-                match=stages.match,
+                route=stages.route,
                 run=stages.run,
                 client=client,
                 turns=turns,
@@ -108,7 +85,7 @@ def without_model(stages: Stages, config: Config | None = None) -> Answer:
         QUESTION,
         config=config or Config(),
         retrieve=stages.retrieve,
-        match=stages.match,
+        route=stages.route,
         run=stages.run,
         client=None,
     )
@@ -131,7 +108,7 @@ def test_an_answer_with_its_sources() -> None:
     assert (result.hits, result.outputs) == (HITS, (output("squeue"),))
     assert result.descriptions == {"squeue": "Tells squeue."}
     assert (result.notices, result.failed, result.refused) == ((), False, None)
-    assert list(result.timings_ms) == ["retrieve", "match", "run", "model", "total"]
+    assert list(result.timings_ms) == ["retrieve", "match", "run", "explain", "model", "total"]
     assert result.timings_ms["total"] >= result.timings_ms["model"] > 0
     (prompt,) = outcome.prompts
     for words in ("42 PENDING", "Use sbatch.", "Use --gres.", QUESTION):
@@ -187,7 +164,7 @@ def test_what_is_no_question_is_refused_before_anything_runs(question: str) -> N
     with pytest.raises(UsageError):
         ask(says("x"), stages=stages, question=question)
     with pytest.raises(UsageError):
-        preview(question, config=Config(), retrieve=stages.retrieve, match=stages.match, run=stages.run)
+        preview(question, config=Config(), retrieve=stages.retrieve, route=stages.route, run=stages.run)
     assert (stages.ran, stages.retrieved) == ([], [])
 
 
@@ -202,6 +179,12 @@ def test_where_nothing_may_be_sent_no_model_is_asked() -> None:
 def test_a_conversation_is_sent_along() -> None:
     outcome = ask(says("Yes [1]."), turns=[Turn("What is Slurm?", "A scheduler.")])
     assert "What is Slurm?\nA scheduler.\n" in outcome.prompts[0]
+
+
+def test_two_passages_of_one_section_both_stay_in_a_conversation() -> None:
+    split = (HITS[0], replace(HITS[1], passage=replace(HITS[0].passage, id=3, body="Then squeue.")))
+    outcome = ask(says("Yes [1]."), stages=Stages(hits=split), turns=[Turn("What is Slurm?", "A scheduler.")])
+    assert [hit.passage.id for hit in outcome.answer.hits] == [1, 3]
 
 
 def test_an_earlier_question_without_an_answer_is_not_sent() -> None:
@@ -330,7 +313,7 @@ def test_without_consent_nothing_is_sent() -> None:
     with pytest.raises(PolicyError, match="nothing was sent"):
         ChatClient(config)
     with pytest.raises(PolicyError, match="nothing was sent"):
-        preview(QUESTION, config=config, retrieve=stages.retrieve, match=stages.match, run=stages.run)
+        preview(QUESTION, config=config, retrieve=stages.retrieve, route=stages.route, run=stages.run)
     assert stages.ran == []
 
 
@@ -349,6 +332,7 @@ def test_outside_an_output_that_may_not_leave_is_shown_but_not_sent() -> None:
     assert "of squeue" not in prompt
     assert "me@site.example" not in prompt
     assert [o.id for o in outcome.answer.outputs] == ["squeue", "sinfo"]
+    assert [o.id for o in outcome.answer.withheld] == ["squeue"]
     assert [c.label for c in outcome.answer.citations] == ["sinfo", "Jobs", "GPUs"]
     assert "`squeue` may not leave the site" in outcome.answer.notices[0]
     assert outcome.answer.question == "Why? Mail me@site.example"
@@ -358,7 +342,7 @@ def test_outside_an_output_that_may_not_leave_is_shown_but_not_sent() -> None:
 
 
 def show(stages: Stages, config: Config) -> list[Message]:
-    return preview(QUESTION, config=config, retrieve=stages.retrieve, match=stages.match, run=stages.run)
+    return preview(QUESTION, config=config, retrieve=stages.retrieve, route=stages.route, run=stages.run)
 
 
 def test_a_preview_is_what_is_sent_and_sends_nothing() -> None:
@@ -372,7 +356,7 @@ def test_a_preview_is_what_is_sent_and_sends_nothing() -> None:
                 QUESTION,
                 config=config,
                 retrieve=stages.retrieve,
-                match=stages.match,
+                route=stages.route,
                 run=stages.run,
                 client=client,
             )
@@ -415,9 +399,75 @@ def test_a_follow_up_is_also_searched_with_the_question_before() -> None:
         QUESTION,
         config=Config(),
         retrieve=stages.retrieve,
-        match=stages.match,
+        route=stages.route,
         run=stages.run,
         client=None,
         turns=(Turn("Which queues are there?", "Three [1]."),),
     )
     assert [(hit.rank, hit.passage.path) for hit in got.hits] == [(1, "jobs.md"), (2, "queues.md")]
+
+
+# -- what an earlier answer showed, what is missing, what codes mean --------------------------------------
+
+LIST = """\
+JOBID  STATE    NODELIST(REASON)
+48210  RUNNING  c1
+48213  PENDING  (QOSMaxJobsPerUserLimit)
+"""
+
+
+def test_the_second_one_is_the_job_that_was_shown_before() -> None:
+    jobs = match("slurm.my_jobs", scheduler="slurm")
+    stages = Stages(routing=Routing(commands=(jobs,)), produce=lambda m: output(m.command.id, LIST))
+    first = ask(says("Two jobs [1]."), stages=stages).answer
+    assert first.jobs == ("48210", "48213")
+    stages = Stages()
+    turns = (Turn(QUESTION, "Two jobs [1].", first.jobs),)
+    outcome = ask(says("[1]"), stages=stages, question="And why is the second one waiting?", turns=turns)
+    assert stages.routed == ["And why is job 48213 waiting?"]
+    assert '"the second one" was taken to be job 48213.' in outcome.answer.notices
+    assert 'By "the second one" the user means job 48213.' in outcome.prompts[0]
+    assert outcome.answer.question == "And why is the second one waiting?"
+
+
+def test_what_is_missing_is_asked_for_and_nothing_runs() -> None:
+    stages = Stages(routing=Routing(ask_back="Which job? Ask again with its number."))
+    outcome = ask(says("See [1]."), stages=stages)
+    assert outcome.answer.ask_back == "Which job? Ask again with its number."
+    assert stages.ran == []
+    assert "the user is being asked: Which job?" in outcome.prompts[0]
+
+
+def test_a_question_back_is_shown_even_where_no_passage_is_near() -> None:
+    far = tuple(replace(hit, similarity=0.2) for hit in HITS)
+    outcome = ask(says("See [1]."), stages=Stages(hits=far, routing=Routing(ask_back="Which job?")))
+    assert len(outcome.prompts) == 1
+
+
+def test_codes_are_explained_to_the_model_beside_the_output_and_their_page_is_found() -> None:
+    page = replace(
+        HITS[0], passage=replace(HITS[0].passage, id=9, path="limits.md", body="Ten jobs at most.")
+    )
+    routing = Routing(commands=(replace(match("slurm.my_jobs"), params={}),))
+    stages = Stages(routing=routing, produce=lambda m: output(m.command.id, LIST, argv=(("squeue", "--me"),)))
+    stages.retrieve = lambda question: (  # type: ignore[method-assign]
+        (page,) if "QOSMaxJobsPerUserLimit" in question else HITS
+    )
+    outcome = ask(says("A limit [1]."), stages=stages)
+    (explained,) = [e for e in outcome.answer.explanations if e.code == "QOSMaxJobsPerUserLimit"]
+    assert explained.output == "slurm.my_jobs"
+    assert f"- QOSMaxJobsPerUserLimit: {explained.meaning}" in outcome.prompts[0]
+    assert [hit.passage.path for hit in outcome.answer.hits] == ["jobs.md", "limits.md"]
+    assert "Ten jobs at most." in outcome.prompts[0]
+
+
+def test_remarks_on_the_choice_reach_the_reader() -> None:
+    outcome = ask(says("Fine [1]."), stages=Stages(routing=Routing(notices=("Own choice.",))))
+    assert outcome.answer.notices[0] == "Own choice."
+
+
+def test_who_reads_an_answer_is_told_of_a_command_that_did_not_run() -> None:
+    refused = {"status": "refused", "exit_code": None, "reason": "try again in 9 s"}
+    stages = Stages(produce=lambda wanted: output(wanted.command.id, "", **refused))
+    outcome = ask(says("See [1]."), stages=stages)
+    assert "`squeue` did not run: try again in 9 s." in outcome.answer.notices

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -183,6 +185,12 @@ def test_a_command_that_did_not_run_is_found(text: str) -> None:
 )
 def test_a_command_that_ran_or_is_only_named_is_not(text: str) -> None:
     assert unrun_command(text, [output("squeue", "--me", "--noheader")]) is None
+
+
+@pytest.mark.parametrize("part", ["squeue --me", "scontrol show job 1", "squeue --me; scontrol show job 1"])
+def test_each_part_of_what_ran_may_be_named(part: str) -> None:
+    ran = replace(output("squeue", "--me"), also=((("scontrol", "show", "job", "1"),),))
+    assert unrun_command(f"`{part}` returned nothing.", [ran]) is None
 
 
 def test_a_command_that_could_not_run_did_not_run() -> None:

@@ -108,12 +108,16 @@ def test_without_a_command_the_help_is_shown(home: Home) -> None:
     assert "hyce init" in shown.err
 
 
+NO_BATCH = {"site.scheduler": "none"}
+"""As on a machine without a batch system, whatever is installed where the tests run."""
+
+
 def test_options_may_stand_anywhere(home: Home, docs: Path) -> None:
     (first, second), config = (str(docs / name) for name in ("gpus.md", "quota.md")), str(home.settings())
     made = home.hyce("index", first, "--json", second, "--config", config)
     assert made.json["documents"] == 2
-    ran = home.hyce("run", "slurm.job", "--json", "job_id=12", "--config", config)
-    assert ran.json["argv"] == [["scontrol", "show", "job", "12"]]
+    ran = home.hyce("run", "slurm.node", "--json", "node=c12", "--config", config)
+    assert ran.json["argv"] == [["scontrol", "show", "node", "c12"]]
     assert home.hyce("search", "--config", config, "--", "-n").code == 0
 
 
@@ -280,7 +284,7 @@ def test_a_terminal_that_is_not_utf_8_gets_what_it_can_show(kestrel: Home, encod
 def test_match(kestrel: Home) -> None:
     found = kestrel.hyce("match", MEMORY, "--json")
     assert found.code == 0
-    assert set(found.json) == {"question", "commands", "supporting", "refused"}
+    assert set(found.json) == {"question", "commands", "supporting", "refused", "ask_back", "notices"}
     (best, *_) = found.json["commands"]
     assert set(best) == {"id", "params", "score"}
     assert (best["id"], best["params"], found.json["refused"]) == ("system.memory", {}, None)
@@ -299,10 +303,10 @@ def test_match_as_on_a_cluster_of_this_kind(kestrel: Home, scheduler: str) -> No
 
 
 def test_match_offers_what_is_installed_only(kestrel: Home) -> None:
-    if shutil.which("squeue") or shutil.which("qstat"):
-        pytest.skip("a batch system is installed here")
-    found = kestrel.hyce("match", "which of my jobs are running", "--json").json
-    assert not any(row["id"].startswith(("slurm.", "pbs.")) for row in found["commands"])
+    installed = {"slurm": shutil.which("squeue"), "pbs": shutil.which("qstat")}
+    found = kestrel.hyce("match", "which of my jobs are running", "--json").json["commands"]
+    for scheduler, program in installed.items():
+        assert program or not any(row["id"].startswith(scheduler) for row in found)
 
 
 def test_match_refuses_with_a_reason(kestrel: Home) -> None:
@@ -421,11 +425,11 @@ def test_the_sites_policy_holds_and_says_so(home: Home, tmp_path: Path) -> None:
 
 
 def test_commands_show(home: Home) -> None:
-    entry = home.hyce("commands", "show", "slurm.job", "--json").json
-    assert (entry["id"], entry["argv"]) == ("slurm.job", [["scontrol", "show", "job", "{job_id}"]])
-    assert entry["parameters"][0]["name"] == "job_id"
-    shown = home.hyce("commands", "show", "slurm.job").out
-    for words in ("scontrol show job", "job_id: ", "slurm.yaml"):
+    entry = home.hyce("commands", "show", "slurm.node", "--json").json
+    assert (entry["id"], entry["argv"][0][:3]) == ("slurm.node", ["scontrol", "show", "node"])
+    assert entry["parameters"][0]["name"] == "node"
+    shown = home.hyce("commands", "show", "slurm.node").out
+    for words in ("scontrol show node", "node: ", "slurm.yaml"):
         assert words in shown
 
 
@@ -437,9 +441,8 @@ def test_commands_check_finds_a_question_that_leads_elsewhere(home: Home, tmp_pa
     )
     done = home.hyce("commands", "check", "--json", settings=settings)
     assert done.code == 1
-    assert {"id": "test.weather", "question": "cancel my job"}.items() <= next(
-        row for row in done.json["misrouted"] if row["id"] == "test.weather"
-    ).items()
+    found = [row for row in done.json["findings"] if row["entry"] == "test.weather" and row["must_mend"]]
+    assert any("'cancel my job'" in row["text"] and row["kind"] == "question" for row in found)
     assert "test.weather" in done.err
     assert done.json["entries"] > 40
 
@@ -452,7 +455,8 @@ ANSWER = {"question", "answer", "citations", "commands", "passages", "timings_ms
 def test_ask(kestrel: Home) -> None:
     question = "How many GPUs may one person use at the same time on Merlin?"
     with ScriptedLlm(says("At most 16 GPUs [1], not more [9].")) as server:
-        done = kestrel.hyce("ask", question, "--json", settings=llm(server) | {"site.help": "the desk"})
+        settings = llm(server) | NO_BATCH | {"site.help": "the desk"}
+        done = kestrel.hyce("ask", question, "--json", settings=settings)
         (request,) = server.requests
     assert (done.code, done.err) == (0, "")
     answer = done.json
@@ -521,6 +525,22 @@ def test_a_preview_sends_nothing(kestrel: Home) -> None:
     # What a model is sent is what the preview shows, but for the numbers that have changed meanwhile.
     assert [m["role"] for m in request.body["messages"]] == [m["role"] for m in done.json["messages"]]
     assert request.body["messages"][0] == system
+
+
+def test_a_preview_of_what_no_model_is_asked_says_so(kestrel: Home) -> None:
+    shown = kestrel.hyce("ask", "cancel job 4711", "--preview")
+    assert (shown.code, shown.out) == (0, "")
+    assert "No model would be asked" in shown.err
+
+
+def test_output_that_may_not_leave_the_site_is_shown_beside_the_answer(kestrel: Home) -> None:
+    with ScriptedLlm(says("See above.")) as server:
+        settings = llm(server, location="outside") | {"policy.outside_endpoints": [server.url]}
+        shown = kestrel.hyce("ask", "which processes do I have running on this machine?", settings=settings)
+        (request,) = server.requests
+    assert "PID" in shown.out
+    assert "python" in shown.out
+    assert "  PID " not in request.prompt
 
 
 def test_an_outside_endpoint_without_consent_is_refused_before_anything_is_sent(kestrel: Home) -> None:

@@ -311,6 +311,7 @@ def test_every_setting_has_its_variable(files: Files) -> None:
         (config.config_folder, "XDG_CONFIG_HOME", ".config"),
         (config.data_folder, "XDG_DATA_HOME", ".local/share"),
         (config.cache_folder, "XDG_CACHE_HOME", ".cache"),
+        (config.state_folder, "XDG_STATE_HOME", ".local/state"),
     ],
 )
 def test_folders_follow_the_xdg_specification(folder: Any, variable: str, fallback: str) -> None:

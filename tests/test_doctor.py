@@ -16,7 +16,7 @@ import tiny_model
 from safetensors.numpy import save_file
 from word_embedder import WordEmbedder
 
-from hyce import catalogue, config, models
+from hyce import catalogue, config, doctor, models, sandbox
 from hyce.config import Config
 from hyce.doctor import Finding, examine
 from hyce.index.embedded import open_writer
@@ -63,6 +63,10 @@ def one(settings: Config, subject: str, state: str) -> Finding:
     return finding
 
 
+def sandbox_state() -> str:
+    return "note" if sandbox.hindrance() or sandbox.missing_parts() else "ok"
+
+
 def test_a_healthy_setup_has_nothing_to_mend(healthy: Config) -> None:
     found = list(examine(healthy))
     assert [(f.subject, f.state) for f in found] == [
@@ -70,6 +74,8 @@ def test_a_healthy_setup_has_nothing_to_mend(healthy: Config) -> None:
         ("embedding model", "ok"),
         ("index", "ok"),
         ("commands", "ok"),
+        ("safety layers", sandbox_state()),
+        ("state", "ok"),
         ("language model", "note"),
     ]
 
@@ -246,6 +252,73 @@ def test_root_is_told_that_no_command_runs(
         assert "root = true" in found[1].remedy
 
 
+# -- safety layers ---------------------------------------------------------------------------------------
+
+
+def helpers(folder: Path, *names: str, bwrap: str = "") -> list[Path]:
+    """A folder with these programs of the system, and with one that stands for bwrap."""
+    folder.mkdir(mode=0o755)
+    for name in names:
+        (folder / name).symlink_to(f"/usr/bin/{name}")
+    if bwrap:
+        (folder / "bwrap").write_text(f"#!/bin/sh\n{bwrap}\n")
+        (folder / "bwrap").chmod(0o755)
+    return [folder]
+
+
+@pytest.mark.skipif(sandbox.hindrance() is not None, reason=str(sandbox.hindrance()))
+def test_a_working_sandbox_is_ok_and_one_switched_off_is_noted(tmp_path: Path) -> None:
+    (found,) = doctor.layers(config.Policy(), helpers(tmp_path / "bin", "prlimit", "setpriv", "bwrap"))
+    assert (found.state, found.text) == (sandbox_state(), found.text)
+    assert found.text.startswith("bubblewrap works")
+    (found,) = doctor.layers(config.Policy(sandbox="off"))
+    assert found.state == "note"
+    assert "switched it off" in found.text
+
+
+def test_a_missing_bubblewrap_is_noted_and_fails_where_it_is_required(tmp_path: Path) -> None:
+    where = helpers(tmp_path / "bin", "prlimit", "setpriv")
+    (found,) = doctor.layers(config.Policy(), where)
+    assert found.state == "note"
+    assert "bwrap is not installed" in found.text
+    assert found.remedy == "Install the package bubblewrap."
+    (found,) = doctor.layers(config.Policy(sandbox="require"), where)
+    assert found.state == "fail"
+    assert "no command runs" in found.text
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="a program of root's is needed")
+def test_a_forbidden_bubblewrap_is_noted_with_why_and_what_to_do(tmp_path: Path) -> None:
+    refuses = "echo 'bwrap: No permissions to create new namespace' >&2; exit 1"
+    (found,) = doctor.layers(config.Policy(), helpers(tmp_path / "bin", "prlimit", "setpriv", bwrap=refuses))
+    assert found.state == "note"
+    assert "No permissions to create new namespace" in found.text
+    assert "user namespaces" in found.remedy
+
+
+def test_missing_helpers_are_noted(tmp_path: Path) -> None:
+    first, second, _ = doctor.layers(config.Policy(), helpers(tmp_path / "bin"))
+    assert "prlimit is not installed" in first.text
+    assert "setpriv is not installed" in second.text
+    assert first.remedy == second.remedy == "Install the package util-linux."
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_program_folders_that_others_can_change_fail(healthy: Config, tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    folder.chmod(mode)
+    settings = replace(
+        healthy, policy=config.Policy(root=True, program_folders=(str(folder), "bin", f"{folder}/none"))
+    )
+    failed = [f for f in findings(settings, "safety layers") if f.state == "fail"]
+    texts = [f.text for f in failed]
+    assert any(f"{folder} can be changed" in text for text in texts) == (mode == 0o777 or os.getuid() != 0)
+    assert any("bin is no absolute path" in text for text in texts)
+    assert any("none is no folder" in text for text in texts)
+    assert all("root own it" in f.remedy for f in failed)
+
+
 # -- language model --------------------------------------------------------------------------------------
 
 
@@ -280,3 +353,17 @@ def test_an_outside_endpoint_without_consent_fails_before_anything_is_sent(healt
     llm = config.Llm(base_url="https://192.0.2.1/v1", model="m", location="outside", retries=0)
     found = one(replace(healthy, llm=llm), "language model", "fail")
     assert "outside_endpoints" in f"{found.text} {found.remedy}"
+
+
+def test_a_state_folder_that_is_unsafe_or_can_not_be_written(
+    healthy: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert "at most 30 commands a minute" in one(healthy, "state", "ok").text
+    (tmp_path / "state" / "hyce").chmod(0o755)
+    unsafe = one(healthy, "state", "fail")
+    assert "others may enter it" in unsafe.text
+    assert "chmod 700" in unsafe.remedy
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert "not logged" in one(healthy, "state", "note").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import signal
@@ -135,3 +136,28 @@ def test_other_commands_end_quietly_too(kestrel: Home, how: signal.Signals) -> N
     assert process.stderr.read() == b"hyce: interrupted\n"
     for stream in (process.stdin, process.stdout, process.stderr):
         stream.close()
+
+
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM])
+def test_what_runs_ends_with_the_terminal(home: Home, tmp_path: Path, how: signal.Signals) -> None:
+    catalogue = tmp_path / "slow.yaml"
+    catalogue.write_text("a.slow: {description: Waits., command: [sleep, '61.7'], timeout: 100}\n", "utf-8")
+    catalogue.chmod(0o644)
+    process = home.start("run", "a.slow", settings={"policy.catalogue": [str(catalogue)]})
+    wait_for(lambda: bool(running("sleep", "61.7")))
+    process.send_signal(how)
+    assert process.wait(60) == 130
+    process.communicate()
+    assert not running("sleep", "61.7")
+    assert home.hyce("commands", "log", "--json").rows[-1]["status"] == "interrupted"
+
+
+def running(*argv: str) -> list[str]:
+    """The processes that were started with these arguments, by their numbers."""
+    wanted = "\0".join(argv).encode() + b"\0"
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_bytes().endswith(wanted):
+                found.append(folder.name)
+    return found

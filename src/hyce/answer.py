@@ -10,19 +10,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from hyce import citations, prompts, reply
+from hyce import citations, explain, prompts, reply
 from hyce.config import Config
 from hyce.context import Context, build
 from hyce.endpoint import Location, location
 from hyce.errors import EndpointError
 from hyce.llm import ChatClient
 from hyce.questions import check
-from hyce.records import Answer, Citation, CommandOutput, Hit, Match, Message, Routing, Turn
+from hyce.records import Answer, Citation, CommandOutput, Explanation, Hit, Match, Message, Routing, Turn
+from hyce.references import Reference, jobs_shown, resolve
 
 __all__ = ["Turn", "answer", "preview"]
 
 Retrieve = Callable[[str], Sequence[Hit]]
-Route = Callable[[str], Routing]
+Route = Callable[[str, Sequence[Hit]], tuple[Routing, Sequence[Hit]]]
+"""(question, passages) -> what runs, and the passages that stay beside it."""
 Run = Callable[[Match], CommandOutput]
 Show = Callable[[str], None]
 
@@ -47,6 +49,7 @@ class _Written:
     reasons: str | None = None
     notices: tuple[str, ...] = ()
     failed: bool = False
+    withheld: tuple[CommandOutput, ...] = ()
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ def answer(
     *,
     config: Config,
     retrieve: Retrieve,
-    match: Route,
+    route: Route,
     run: Run,
     client: ChatClient | None,
     turns: Sequence[Turn] = (),
@@ -86,38 +89,28 @@ def answer(
     """
     question = check(question)
     clock = _Clock()
-    with clock.stage("retrieve"):
-        hits = _find(question, retrieve, turns)
-    with clock.stage("match"):
-        routing = match(question)
-    with clock.stage("run"):
-        matches = _allowed(routing, config)
-        outputs = _run_all(matches, run)
+    found = _gather(question, config, retrieve, route, run, turns, clock)
     with clock.stage("model"):
-        if routing.refused:
-            # What was asked for is not done: the model isn't asked to help with it either.
-            written = _Written()
-        elif client is None:
-            written = _Written(notices=(_no_model(config), *((_FAR,) if _far(hits, outputs) else ())))
-        elif _far(hits, outputs):
-            written = _nothing_near(on_text)
-        else:
-            context = _context(question, hits, outputs, matches, config, client.location, turns)
-            written = _write(context, client, config, on_text)
+        written = _asked(found, config, client, turns, on_text)
+    routing = found.routing
     return Answer(
         question=question,
         text=written.text,
         citations=written.citations,
-        outputs=outputs,
-        hits=hits,
+        outputs=found.outputs,
+        hits=found.hits,
         model=written.model,
         timings_ms=clock.stop(),
-        notices=written.notices,
+        notices=(*found.notices, *written.notices),
         reasons=written.reasons,
         refused=routing.refused,
         help=config.site.help or None,
-        descriptions={item.command.id: item.command.description for item in matches},
+        descriptions={item.command.id: item.command.description for item in found.matches},
         failed=written.failed,
+        explanations=found.explanations,
+        ask_back=routing.ask_back,
+        jobs=jobs_shown(routing.commands, found.outputs),
+        withheld=written.withheld,
     )
 
 
@@ -126,7 +119,7 @@ def preview(
     *,
     config: Config,
     retrieve: Retrieve,
-    match: Route,
+    route: Route,
     run: Run,
     turns: Sequence[Turn] = (),
 ) -> list[Message]:
@@ -134,16 +127,64 @@ def preview(
 
     Runs the commands and sends nothing. Without an endpoint, it is what one at llm.location would be sent.
     """
-    question = check(question)
     where: Location = location(config) if config.llm.base_url else config.llm.location
-    hits = _find(question, retrieve, turns)
-    routing = match(question)
-    matches = _allowed(routing, config)
-    outputs = _run_all(matches, run)
-    if routing.refused or _far(hits, outputs):
+    found = _gather(check(question), config, retrieve, route, run, turns, _Clock())
+    if found.routing.refused or _far(found):
         return []
-    context = _context(question, hits, outputs, matches, config, where, turns)
+    context = _context(found, config, where, turns)
     return list(context.messages) if context.answerable else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """All that there is to answer from."""
+
+    question: str
+    hits: tuple[Hit, ...]
+    routing: Routing
+    matches: tuple[Match, ...]
+    outputs: tuple[CommandOutput, ...]
+    explanations: tuple[Explanation, ...]
+    reference: Reference | None
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the reader must know about how it was found."""
+        found = self.reference
+        meant = (f'"{found.phrase}" was taken to be job {found.job}.',) if found else ()
+        return (*meant, *self.routing.notices)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The same for the model."""
+        meant = (prompts.meant(self.reference.phrase, self.reference.job),) if self.reference else ()
+        asked = (prompts.asked_back(self.routing.ask_back),) if self.routing.ask_back else ()
+        return (*meant, *asked)
+
+
+def _gather(  # noqa: PLR0917
+    question: str,
+    config: Config,
+    retrieve: Retrieve,
+    route: Route,
+    run: Run,
+    turns: Sequence[Turn],
+    clock: _Clock,
+) -> _Found:
+    """Passages, commands and their output, and what the codes in it mean."""
+    with clock.stage("retrieve"):
+        hits: Sequence[Hit] = _find(question, retrieve, turns)
+    with clock.stage("match"):
+        reference = resolve(question, turns)
+        routing, hits = route(reference.question if reference else question, hits)
+        matches = _allowed(routing, config)
+    with clock.stage("run"):
+        outputs = _run_all(matches, run)
+    with clock.stage("explain"):
+        explanations = explain.explanations(outputs)
+        about = explain.search_text(explanations)
+        hits = _merged(hits, retrieve(about)) if about else tuple(hits)
+    return _Found(question, tuple(hits), routing, matches, outputs, explanations, reference)
 
 
 def _find(question: str, retrieve: Retrieve, turns: Sequence[Turn]) -> tuple[Hit, ...]:
@@ -154,16 +195,41 @@ def _find(question: str, retrieve: Retrieve, turns: Sequence[Turn]) -> tuple[Hit
     hits = tuple(retrieve(question))
     if not turns:
         return hits
-    together = retrieve(f"{turns[-1].question}\n{question}")
-    in_turn = [hit for pair in zip_longest(hits, together) for hit in pair if hit is not None]
-    first = {(hit.passage.path, hit.passage.heading): hit for hit in reversed(in_turn)}
-    kept = [hit for hit in in_turn if first[hit.passage.path, hit.passage.heading] is hit]
-    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(kept[: len(hits)], 1))
+    return _merged(hits, retrieve(f"{turns[-1].question}\n{question}"))
 
 
-def _far(hits: Sequence[Hit], outputs: Sequence[CommandOutput]) -> bool:
+def _merged(hits: Sequence[Hit], others: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Two rankings in turn, without what stands twice, as long as the first."""
+    in_turn = [hit for pair in zip_longest(hits, others) for hit in pair if hit is not None]
+    kept: dict[int, Hit] = {}
+    for hit in in_turn:
+        kept.setdefault(hit.passage.id, hit)
+    return tuple(replace(hit, rank=rank) for rank, hit in enumerate([*kept.values()][: len(hits)], 1))
+
+
+def _asked(
+    found: _Found,
+    config: Config,
+    client: ChatClient | None,
+    turns: Sequence[Turn],
+    on_text: Show | None,
+) -> _Written:
+    """What the model writes, where one is to be asked."""
+    if found.routing.refused:
+        # What was asked for is not done: the model isn't asked to help with it either.
+        return _Written()
+    if client is None:
+        return _Written(notices=(_no_model(config), *((_FAR,) if _far(found) else ())))
+    if _far(found):
+        return _nothing_near(on_text)
+    return _write(_context(found, config, client.location, turns), client, config, on_text)
+
+
+def _far(found: _Found) -> bool:
     """Whether nothing was found that could bear on the question."""
-    return not outputs and bool(hits) and max(hit.similarity for hit in hits) < NEAR
+    hits = found.hits
+    asked_back = found.routing.ask_back is not None
+    return not found.outputs and not asked_back and bool(hits) and max(h.similarity for h in hits) < NEAR
 
 
 def _nothing_near(on_text: Show | None) -> _Written:
@@ -188,18 +254,19 @@ def _run_all(matches: Sequence[Match], run: Run) -> tuple[CommandOutput, ...]:
         return tuple(pool.map(run, matches))
 
 
-def _context(  # noqa: PLR0917
-    question: str,
-    hits: Sequence[Hit],
-    outputs: Sequence[CommandOutput],
-    matches: Sequence[Match],
-    config: Config,
-    where: Location,
-    turns: Sequence[Turn],
-) -> Context:
-    today = datetime.date.today().isoformat()
-    said = [turn for turn in turns if turn.answer]
-    return build(question, hits, outputs, matches, config=config, where=where, today=today, turns=said)
+def _context(found: _Found, config: Config, where: Location, turns: Sequence[Turn]) -> Context:
+    return build(
+        found.question,
+        found.hits,
+        found.outputs,
+        found.matches,
+        config=config,
+        where=where,
+        today=datetime.date.today().isoformat(),
+        turns=[turn for turn in turns if turn.answer],
+        explanations=found.explanations,
+        further=found.remarks,
+    )
 
 
 def _no_model(config: Config) -> str:
@@ -225,6 +292,7 @@ def _write(context: Context, client: ChatClient, config: Config, on_text: Show |
         model,
         said.reasons,
         (*context.notices, *notices, *_remarks(said, checked, context)),
+        withheld=context.withheld,
     )
 
 

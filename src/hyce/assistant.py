@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from hyce.answer import Turn, answer, preview
 from hyce.config import Config
 from hyce.llm import ChatClient
-from hyce.match import Matcher, open_matcher
 from hyce.records import Answer, CommandOutput, Hit, Match, Routing
 from hyce.retrieve import Retriever, open_retriever
-from hyce.run import run
+from hyce.router import Router, open_router
+from hyce.runner import Runner
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class Assistant:
 
     config: Config
     retriever: Retriever
-    matcher: Matcher | None
+    router: Router | None
     client: ChatClient | None
+    runner: Runner
 
     def answer(
         self, question: str, *, turns: Sequence[Turn] = (), on_text: Callable[[str], None] | None = None
@@ -32,8 +34,8 @@ class Assistant:
             question,
             config=self.config,
             retrieve=self._retrieve,
-            match=self._match,
-            run=self._run,
+            route=self._route,
+            run=partial(self._run, question),
             client=self.client,
             turns=turns,
             on_text=on_text,
@@ -42,17 +44,24 @@ class Assistant:
     def preview(self, question: str) -> list[dict[str, str]]:
         """The messages that a model would be sent; commands run, nothing is sent."""
         return preview(
-            question, config=self.config, retrieve=self._retrieve, match=self._match, run=self._run
+            question,
+            config=self.config,
+            retrieve=self._retrieve,
+            route=self._route,
+            run=partial(self._run, question),
         )
 
     def _retrieve(self, question: str) -> Sequence[Hit]:
         return self.retriever.retrieve(question)
 
-    def _match(self, question: str) -> Routing:
-        return self.matcher.match(question) if self.matcher else Routing()
+    def _route(self, question: str, hits: Sequence[Hit]) -> tuple[Routing, Sequence[Hit]]:
+        routing, kept = self.router.route(question, hits) if self.router else (Routing(), hits)
+        if routing.refused:
+            self.runner.refused(question, routing.refused)
+        return routing, kept
 
-    def _run(self, match: Match) -> CommandOutput:
-        return run(match.command, match.params, policy=self.config.policy)
+    def _run(self, question: str, match: Match) -> CommandOutput:
+        return self.runner.run(match.command, match.params, question)
 
 
 @contextmanager
@@ -63,12 +72,13 @@ def open_assistant(
 
     use_model: False for passages and command output only.
     """
+    runner = Runner(config, report=report)
     with ExitStack() as opened:
         client = None
         if use_model and config.llm.base_url and config.llm.model:
             client = opened.enter_context(ChatClient(config))
         retriever = opened.enter_context(open_retriever(config))
-        matcher = None
+        router = None
         if config.commands.enabled:
-            matcher = open_matcher(config, embedder=retriever.embedder, report=report)
-        yield Assistant(config, retriever, matcher, client)
+            router = open_router(config, embedder=retriever.embedder, client=client, report=report)
+        yield Assistant(config, retriever, router, client, runner)

@@ -171,7 +171,8 @@ def _words(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    return [word for word in words if word not in ("|", "$")]
+    # A semicolon joins the pipelines of one entry.
+    return [word.rstrip(";") for word in words if word not in ("|", "$")]
 
 
 def _numbers(listed: str) -> list[int]:

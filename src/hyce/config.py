@@ -113,7 +113,7 @@ class Commands:
         "model chooses among the nearest entries.",
     )
     most: int = setting(2, "Commands run for one question, at most.")
-    threshold: float = setting(0.33, "Similarity from which a command is taken to answer a question.")
+    threshold: float = setting(0.15, "Score from which a command is taken to answer a question, 0 to 1.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +261,11 @@ def data_folder(environ: Mapping[str, str] | None = None) -> Path:
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     """$XDG_CACHE_HOME/hyce, or ~/.cache/hyce: what can be made again."""
     return _xdg("XDG_CACHE_HOME", ".cache", environ)
+
+
+def state_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """$XDG_STATE_HOME/hyce, or ~/.local/state/hyce: what ran, for whom, and what it printed a moment ago."""
+    return _xdg("XDG_STATE_HOME", ".local/state", environ)
 
 
 def expanded(path: str) -> Path:

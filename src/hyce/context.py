@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from hyce.errors import ConfigError
 from hyce.llm import output_tokens
 from hyce.privacy import redact
 from hyce.prompts import Source
-from hyce.records import CommandOutput, Hit, Match, Message, Turn, command_line
+from hyce.records import CommandOutput, Explanation, Hit, Match, Message, Turn, command_line
 
 Length = Callable[[str], int]
 
@@ -35,8 +35,8 @@ class Context:
     notices: tuple[str, ...]
     fits: bool
     """False when the question leaves no room for any source."""
-    withheld: bool
-    """Whether an output was left out because it may not leave the site."""
+    withheld: tuple[CommandOutput, ...]
+    """Those that were left out because they may not leave the site."""
 
     @property
     def answerable(self) -> bool:
@@ -54,29 +54,18 @@ def build(
     where: Location,
     today: str,
     turns: Sequence[Turn] = (),
+    explanations: Sequence[Explanation] = (),
+    further: Sequence[str] = (),
 ) -> Context:
     """The messages for a question, within llm.context_tokens less the longest answer.
 
     For an endpoint outside the site, outputs whose entry may not leave it are left out, and the rest
-    is redacted, the question and earlier turns too.
+    is redacted, the question and earlier turns too. further: our own remarks for the model.
     """
-    commands = {match.command.id: match.command for match in matches}
-    descriptions = {name: command.description for name, command in commands.items()}
-    may_send = {name: where == "onsite" or command.may_leave_site for name, command in commands.items()}
     clean = redact if where == "outside" else str
     length = token_length(config)
-    sent = [o for o in outputs if o.status in _RAN and may_send.get(o.id, where == "onsite")]
-    kept_back = [o for o in outputs if o.status in _RAN and o not in sent]
-    remarks = [prompts.withheld(descriptions.get(o.id, "")) for o in kept_back]
-    remarks += [
-        prompts.not_run(descriptions.get(o.id, ""), clean(o.reason) or o.status)
-        for o in outputs
-        if o.status not in _RAN
-    ]
-    notices = [
-        f"The output of `{command_line(o.argv, o.also)}` may not leave the site; the model did not see it."
-        for o in kept_back
-    ]
+    split = _split(outputs, matches, where)
+    remarks = [clean(remark) for remark in (*further, *split.remarks)]
 
     def messages(sources: Sequence[Source], kept: Sequence[Turn]) -> tuple[Message, ...]:
         return tuple(
@@ -96,19 +85,12 @@ def build(
     # The numbers in earlier answers belong to earlier sources.
     cleaned = [Turn(clean(turn.question), clean(check(turn.answer, ()).text)) for turn in turns]
     kept = _latest(cleaned, room // 3, length)
-    if len(kept) < len(turns):
-        notices.append(
-            f"{len(turns) - len(kept)} earlier turns were left out: they don't fit into the model's context."
-        )
+    forgotten = len(turns) - len(kept)
+    left_out = [f"{forgotten} earlier turns were left out: they don't fit into the model's context."]
     room -= sum(_turn_length(turn, length) for turn in kept)
     candidates = [
-        Source(
-            n,
-            o,
-            clean(command_line(o.argv, o.also)),
-            clean(prompts.output_text(o, descriptions.get(o.id, ""))),
-        )
-        for n, o in enumerate(sent, 1)
+        Source(n, output, clean(command_line(output.argv, output.also)), clean(text))
+        for n, (output, text) in enumerate(split.texts(explanations), 1)
     ]
     candidates += [
         Source(n, hit, passage_label(hit), hit.passage.text)
@@ -116,7 +98,56 @@ def build(
     ]
     sources, cuts = fit(candidates, room, length)
     fits = room >= 0 and bool(sources or not candidates)
-    return Context(messages(sources, kept), tuple(sources), (*notices, *cuts), fits, bool(kept_back))
+    notices = (*split.notices, *(left_out if forgotten else ()), *cuts)
+    return Context(messages(sources, kept), tuple(sources), notices, fits, split.kept_back)
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """The outputs by what becomes of them."""
+
+    sent: tuple[CommandOutput, ...]
+    kept_back: tuple[CommandOutput, ...]
+    """These may not leave the site."""
+    not_run: tuple[CommandOutput, ...]
+    descriptions: Mapping[str, str]
+
+    @property
+    def remarks(self) -> Iterator[str]:
+        """What the model is told of those that it doesn't see."""
+        for output in self.kept_back:
+            yield prompts.withheld(self.descriptions.get(output.id, ""))
+        for output in self.not_run:
+            yield prompts.not_run(self.descriptions.get(output.id, ""), output.reason or output.status)
+
+    @property
+    def notices(self) -> Iterator[str]:
+        """What the user is told."""
+        for output in self.kept_back:
+            line = command_line(output.argv, output.also)
+            yield f"The output of `{line}` may not leave the site; the model did not see it."
+        for output in self.not_run:
+            line = command_line(output.argv, output.also)
+            yield f"`{line}` did not run: {output.reason or output.status}."
+
+    def texts(self, explanations: Sequence[Explanation]) -> Iterator[tuple[CommandOutput, str]]:
+        """What the model is given of those that it sees."""
+        for output in self.sent:
+            meanings = [each for each in explanations if each.output == output.id]
+            yield output, prompts.output_text(output, self.descriptions.get(output.id, ""), meanings)
+
+
+def _split(outputs: Sequence[CommandOutput], matches: Sequence[Match], where: Location) -> _Split:
+    commands = {match.command.id: match.command for match in matches}
+    may_send = {name: where == "onsite" or command.may_leave_site for name, command in commands.items()}
+    ran = [output for output in outputs if output.status in _RAN]
+    sent = tuple(output for output in ran if may_send.get(output.id, where == "onsite"))
+    return _Split(
+        sent,
+        tuple(output for output in ran if output not in sent),
+        tuple(output for output in outputs if output.status not in _RAN),
+        {name: command.description for name, command in commands.items()},
+    )
 
 
 def fit(candidates: Sequence[Source], room: int, length: Length) -> tuple[list[Source], list[str]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
-from hyce.config import Config, index_folder, models_folder
+from hyce.config import Config, Policy, index_folder, models_folder
 from hyce.errors import HyceError
+from hyce.programs import PROGRAM_DIRECTORIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ def examine(config: Config) -> Iterator[Finding]:
         ("embedding model", _model),
         ("index", _index),
         ("commands", _commands),
+        ("safety layers", _layers),
+        ("state", _state),
         ("language model", _language_model),
     )
     for subject, check in checks:
@@ -112,6 +116,72 @@ def _commands(config: Config) -> Iterator[Finding]:
             "commands",
             "hyce runs as root, so no command runs",
             "Use an ordinary account, or set root = true in [policy].",
+        )
+
+
+def _layers(config: Config) -> Iterator[Finding]:
+    from hyce import programs
+
+    yield from layers(config.policy)
+    for folder in config.policy.program_folders:
+        reason = programs.distrust(folder)
+        if reason:
+            yield Finding(
+                "fail",
+                "safety layers",
+                f"policy.program_folders: {reason}; no program there runs",
+                "Let root own it and nobody else write it, or take it out.",
+            )
+
+
+def layers(policy: Policy, directories: Sequence[Path] = PROGRAM_DIRECTORIES) -> Iterator[Finding]:
+    """Which layers hold of those that need a program of the system. directories: where it is; for tests."""
+    from hyce import programs, sandbox
+
+    subject = "safety layers"
+    for name, what in (("prlimit", "no limits on processes and open files"), ("setpriv", "no no_new_privs")):
+        found = programs.find(name, directories)
+        if isinstance(found, str):
+            yield Finding("note", subject, f"{found}: {what}", "Install the package util-linux.")
+    if policy.sandbox == "off":
+        yield Finding("note", subject, "no sandbox: the site has switched it off", "See sandbox in [policy].")
+        return
+    fault = sandbox.hindrance(directories)
+    if fault:
+        here = not isinstance(programs.find("bwrap", directories), str)
+        refused = policy.sandbox == "require"
+        yield Finding(
+            "fail" if refused else "note",
+            subject,
+            f"no sandbox: {fault}" + ("; the site requires one, so no command runs" if refused else ""),
+            sandbox.remedy() if here else "Install the package bubblewrap.",
+        )
+        return
+    forbidden = sandbox.missing_parts(directories)
+    yield Finding(
+        "note" if forbidden else "ok",
+        subject,
+        "bubblewrap works" + (f", but this machine forbids: {', '.join(forbidden)}" if forbidden else ""),
+        sandbox.remedy() if forbidden else "",
+    )
+
+
+def _state(config: Config) -> Iterator[Finding]:
+    from hyce.config import state_folder
+    from hyce.state import State
+
+    state = State(state_folder())
+    most = config.policy.rate_limit
+    try:
+        with state.locked("audit.lock", 1.0):
+            limit = f"at most {most} commands a minute" if most else "no limit on commands a minute"
+            yield Finding("ok", "state", f"{state.folder} is yours alone; {limit}")
+    except OSError as error:
+        yield Finding(
+            "note",
+            "state",
+            f"{error.filename or state.folder}: {error.strerror}: runs are not logged and not reused",
+            "Make room there, or set XDG_STATE_HOME to a folder that you can write.",
         )
 
 

@@ -37,7 +37,14 @@ _HEADERS = {
     "accept-encoding",
     "x-stainless-raw-response",
 }
-_OPTIONAL = ("max_completion_tokens", "max_tokens", "temperature", "seed", "stream_options")
+_OPTIONAL = (
+    "max_completion_tokens",
+    "max_tokens",
+    "temperature",
+    "seed",
+    "stream_options",
+    "response_format",
+)
 
 
 class _PassingError(Exception):
@@ -80,16 +87,21 @@ class ChatClient:
             self._client = None
 
     def complete(
-        self, messages: Sequence[Message], *, on_text: Callable[[str], None] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        on_text: Callable[[str], None] | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> Completion:
-        """What the model writes. on_text gets each piece as it comes.
+        """What the model writes. on_text gets each piece as it comes. schema: the JSON schema that the
+        endpoint is asked to hold the model to; one that can't is not asked again.
 
         A failed connection, 408, 429 and 5xx are tried again, unless text has come already: then it is
         kept, and a notice says that it breaks off. Raises EndpointError.
         """
         for attempt in range(self.config.llm.retries + 1):
             try:
-                return self._adapting(messages, on_text)
+                return self._adapting(messages, on_text, schema)
             except _PassingError as failure:
                 wait = failure.wait if failure.wait is not None else min(0.5 * 2**attempt, 8.0)
                 if attempt == self.config.llm.retries or wait > LONGEST_WAIT:
@@ -98,12 +110,17 @@ class ChatClient:
             self._sleep(wait)
         raise AssertionError("unreachable")
 
-    def _adapting(self, messages: Sequence[Message], on_text: Callable[[str], None] | None) -> Completion:
+    def _adapting(
+        self,
+        messages: Sequence[Message],
+        on_text: Callable[[str], None] | None,
+        schema: Mapping[str, Any] | None,
+    ) -> Completion:
         """One try, repeated without the parameter that the endpoint says it doesn't take."""
         import openai
 
         while True:
-            body = request_body(self.config, messages, self._refused)
+            body = request_body(self.config, messages, self._refused, schema)
             try:
                 return self._send(body, on_text)
             except openai.APIStatusError as error:
@@ -241,7 +258,9 @@ def output_tokens(config: Config) -> int:
     return min(config.llm.max_output_tokens, max(context // 4, context - 4096))
 
 
-def request_body(config: Config, messages: Sequence[Message], refused: set[str]) -> dict[str, Any]:
+def request_body(
+    config: Config, messages: Sequence[Message], refused: set[str], schema: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """What is sent. `refused` names parameters that the endpoint doesn't take."""
     llm = config.llm
     limits = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -255,6 +274,9 @@ def request_body(config: Config, messages: Sequence[Message], refused: set[str])
         body["temperature"] = llm.temperature
     if llm.seed >= 0:
         body["seed"] = llm.seed
+    if schema is not None:
+        form = {"name": "reply", "schema": dict(schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     if llm.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return {name: value for name, value in body.items() if name == limit or name not in refused}

@@ -96,7 +96,7 @@ _SECRETS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         re.compile(r"(?i)\b([a-z][a-z0-9+.-]{1,20}://)[^\s/@:]{1,100}:[^\s/@]{1,200}(?=@)"),
         _keep_first("login"),
     ),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), _whole("token")),
+    (re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), _whole("token")),
     # One long part tells a key from a name such as sk-learn-of-many-words.
     (re.compile(r"\b(?:sk|pk|rk)-(?=[\w-]{0,200}\w{16})[\w-]{16,}|\bAGE-SECRET-KEY-\w+"), _whole("key")),
     (re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,})"), _whole("token")),

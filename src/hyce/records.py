@@ -163,6 +163,9 @@ class Parameter:
     """Regular expressions that recognise it in a question, tried in order; group 1, or else the whole
     match, is the value."""
     default: str | None = None
+    part: str = ""
+    """Regular expression of the value's beginning that the program is given: Slurm's own listings write
+    "48213_[2-9]", and its programs take "48213". Empty: the whole value."""
     instead: str = ""
     """Id of the entry that answers where the question holds no value: "my job" without a number is a
     question for the list of jobs. Empty: the user is asked for the value."""
@@ -204,7 +207,9 @@ class Command:
     view: str = ""
     """Name of the function in hyce.views that makes the programs' output readable. Empty: as printed."""
     diagnosis: tuple[str, ...] = ()
-    """Ids of entries that run beside it where the question asks why."""
+    """Ids of entries that run beside it where the question asks why something is so, or doesn't happen."""
+    after_failure: tuple[str, ...] = ()
+    """The same where the question asks why something failed."""
     origin: str = ""
     """The file that defines it."""
 
@@ -232,6 +237,8 @@ class Routing:
     """Why nothing may run, when the question asks for what hyce never does."""
     ask_back: str | None = None
     """What the user has to say for a command to run, such as a job's number."""
+    notices: tuple[str, ...] = ()
+    """What the reader must know about the choice."""
 
 
 def command_line(argv: Pipeline, also: tuple[Pipeline, ...] = ()) -> str:
@@ -325,6 +332,8 @@ class Answer:
     """What the user has to say for a command to run."""
     jobs: tuple[str, ...] = ()
     """Numbers of the jobs that the outputs show, in their order."""
+    withheld: tuple[CommandOutput, ...] = ()
+    """The outputs that the model did not see: they have to be shown beside its answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def read_reasoned(text: str) -> Reply | None:
     """
     thinking = _THINKING.match(text)
     body = text[thinking.end() :] if thinking else text
-    fields = _parsed(body) or _picked(body)
+    fields = json_object(body) or _picked(body)
     answer = _as_text(fields.get("answer"))
     if not answer:
         return None
@@ -109,7 +109,7 @@ def _after_marker(body: str) -> str | None:
     return rest.lstrip(_DECORATION + ".:;,-\N{EN DASH}\N{EM DASH}").strip()
 
 
-def _parsed(body: str) -> dict[str, object]:
+def json_object(body: str) -> dict[str, object]:
     """The object in the text, when it is JSON or nearly; {} otherwise."""
     start, end = body.find("{"), body.rfind("}")
     if start < 0 or end < start:

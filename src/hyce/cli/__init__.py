@@ -82,6 +82,9 @@ def main(argv: Sequence[str] | None = None, site_file: Path = SITE_FILE) -> int:
     """Run one command and return its exit code. `site_file` is for tests."""
     # An orderly end of the job or session is an interruption like Ctrl-C: nothing is left half-written.
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        # A terminal that is closed, too: what runs has a session of its own, and would run on without limit.
+        signal.signal(signal.SIGHUP, _interrupt)
     # Before numpy is loaded: starting its threads, and waiting for them on a busy machine, takes longer than
     # one question's few products of matrices. The embedding model has threads of its own.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

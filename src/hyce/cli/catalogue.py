@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 from dataclasses import asdict
 from typing import Any
 
+from hyce.cli import check, drafts, log
 from hyce.cli.terminal import Terminal
 from hyce.config import Config
 from hyce.errors import UsageError
@@ -18,8 +20,9 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "run",
         parents=[common],
         help="run one command of the catalogue, exactly as ask would",
-        description="Runs one command of the catalogue, exactly as ask would run it. Exits with 0 when the "
-        "program ran, whatever its own exit code.",
+        description="Runs one command of the catalogue, exactly as ask would run it: an output of a moment "
+        "ago is reused where the entry allows it. Exits with 0 when the program ran, whatever its own exit "
+        "code.",
     )
     run.add_argument(
         "id", metavar="ID", help="which one, such as system.memory; `hyce commands list` shows all"
@@ -27,12 +30,16 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     run.add_argument(
         "params", nargs="*", default=[], metavar="name=value", help="its parameters, such as job_id=48213"
     )
+    run.add_argument(
+        "--fresh", action="store_true", help="run it anew, even where an earlier output could be reused"
+    )
     run.set_defaults(call=run_command)
 
     commands = subparsers.add_parser(
         "commands",
-        help="show and check the catalogue of commands",
-        description="Shows and checks the catalogue: the commands that may answer questions. No others run.",
+        help="show and check the catalogue of commands, and what ran",
+        description="Shows and checks the catalogue: the commands that may answer questions. No others run. "
+        "Shows what ran, too.",
     )
     actions = commands.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser(
@@ -50,23 +57,19 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     )
     show.add_argument("id", metavar="ID", help="such as system.memory")
     show.set_defaults(call=run_show)
-    checking = actions.add_parser(
-        "check",
-        parents=[common],
-        help="validate the catalogue",
-        description="Validates every entry: schema, patterns, programs, and whether its own example "
-        "questions lead to it. Exits with 1 when something must be mended.",
-    )
-    checking.set_defaults(call=run_check)
+    check.register(actions, common)
+    drafts.register(actions, common)
+    log.register(actions, common)
 
 
 def run_command(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
     """Run the entry and print what came."""
     from hyce import catalogue
-    from hyce.run import run
+    from hyce.runner import Runner
 
+    runner = Runner(config, report=terminal.warn)
     command = catalogue.load_for(config).require(arguments.id)
-    output = run(command, _parameters(arguments.params), policy=config.policy)
+    output = runner.run(command, _parameters(arguments.params), fresh=arguments.fresh)
     if terminal.json_output:
         terminal.json(output_json(output))
     else:
@@ -90,6 +93,8 @@ def _parameters(texts: list[str]) -> dict[str, str]:
 def output_json(output: CommandOutput) -> dict[str, Any]:
     """A run as the command-line contract has it."""
     row = asdict(output)
+    # All that ran, a program each; which of them were joined by pipes is what `commands show` tells.
+    row["argv"] = [stage for pipeline in (output.argv, *row.pop("also")) for stage in pipeline]
     row["seconds"] = round(output.seconds, 3)
     return row
 
@@ -115,7 +120,13 @@ def how_it_ended(output: CommandOutput) -> str:
         printed = "" if output.stdout or output.stderr else ", it printed nothing"
         ended = f"{output.status}, exit code {output.exit_code}{printed}"
     cut = ", output cut at its limit" if output.truncated else ""
-    return f"{ended}, {output.seconds:.2f} s, {output.started}{cut}"
+    earlier = f", from a run {_age(output)} s ago" if output.reused else ""
+    return f"{ended}, {output.seconds:.2f} s, {output.started}{earlier}{cut}"
+
+
+def _age(output: CommandOutput) -> int:
+    began = datetime.datetime.fromisoformat(output.started)
+    return max(0, round((datetime.datetime.now(began.tzinfo) - began).total_seconds()))
 
 
 # -- commands --------------------------------------------------------------------------------------------
@@ -167,6 +178,7 @@ def run_show(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
         or "none",
         "questions": "\n".join(command.questions),
         "limits": f"{command.timeout:g} s, {command.max_bytes} bytes",
+        "output reused for": f"{command.reuse:g} s",
         "variables": ", ".join(command.environment) or "none of the user's",
         "isolation": ", ".join(command.isolation) or "none tolerated",
         "may leave the site": "yes" if command.may_leave_site else "no",
@@ -179,35 +191,3 @@ def run_show(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
         for line in rest:
             terminal.print(f"  {'':18}  {line}")
     return 0
-
-
-def run_check(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
-    """Validate the catalogue; loading has already refused what breaks its schema."""
-    from hyce import catalogue
-    from hyce.match import misrouted, open_matcher
-    from hyce.run import available
-
-    entries = catalogue.load_for(config)
-    matcher = open_matcher(config, assume_available=True)
-    wrong = list(misrouted(matcher, entries.values()))
-    unavailable = {
-        command.id: why for command in entries.values() if (why := available(command, policy=config.policy))
-    }
-    if terminal.json_output:
-        terminal.json(
-            {
-                "entries": len(entries),
-                "unavailable": unavailable,
-                "misrouted": [{"id": i, "question": q, "leads_to": to} for i, q, to in wrong],
-            }
-        )
-    else:
-        for entry_id, why in unavailable.items():
-            terminal.detail(f"{entry_id}: unavailable here: {why}")
-        terminal.print(
-            f"{len(entries)} entries follow the schema; {len(entries) - len(unavailable)} can run on this "
-            f"machine, {len(unavailable)} can't (--verbose says why)"
-        )
-    for entry_id, question, leads_to in wrong:
-        terminal.error(f"{entry_id}: its question {question!r} leads to {leads_to}; reword one of the two")
-    return 1 if wrong else 0

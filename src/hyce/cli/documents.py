@@ -96,7 +96,7 @@ def run_index(arguments: argparse.Namespace, config: Config, terminal: Terminal)
             report = index_sources(sources, writer, embedder, config, progress.update)
     _show_report(report, removed, terminal)
     # Beside the passages, so that nobody who asks has to embed the catalogue first.
-    open_matcher(config, embedder=embedder).keep_vectors(index_folder(config))
+    open_matcher(config, embedder=embedder).keep(index_folder(config))
     return 1 if report.failed else 0
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from hyce.cli.catalogue import output_json, show_output
@@ -12,7 +14,7 @@ from hyce.cli.terminal import Terminal
 from hyce.config import Config
 from hyce.errors import HyceError
 from hyce.questions import QUESTION_HELP, check, read_questions
-from hyce.records import Answer, Routing
+from hyce.records import Answer, CommandOutput, Hit, Match, Routing
 
 SHOWN = 3
 """Passages shown by ask and chat where no model answers; `hyce search` and --json give all."""
@@ -66,14 +68,18 @@ def run_ask(arguments: argparse.Namespace, config: Config, terminal: Terminal) -
     """Answer one question, or each of stdin's."""
     from hyce.assistant import open_assistant
 
+    # A preview sends nothing, not even the question to a model that would choose the commands.
+    use_model = not (arguments.no_llm or arguments.preview)
+    if arguments.preview and config.commands.matching == "llm":
+        terminal.note("The commands are hyce's own choice here; the model would be asked to choose them.")
     if arguments.question != "-":
         question = check(arguments.question)
-        with open_assistant(config, use_model=not arguments.no_llm, report=terminal.note) as assistant:
+        with open_assistant(config, use_model=use_model, report=terminal.note) as assistant:
             if arguments.preview:
                 return _preview(assistant.preview(question), terminal)
             return _answer_one(assistant, question, arguments, terminal)
     failed = False
-    with open_assistant(config, use_model=not arguments.no_llm, report=terminal.note) as assistant:
+    with open_assistant(config, use_model=use_model, report=terminal.note) as assistant:
         for asked in read_questions(sys.stdin.buffer):
             error = asked.error
             if error is None:
@@ -102,6 +108,8 @@ def _preview(messages: list[dict[str, str]], terminal: Terminal) -> int:
     for message in messages:
         terminal.print(f"--- {message['role']} ---", style="bold")
         terminal.print(message["content"])
+    if not messages:
+        terminal.note("No model would be asked this: `hyce ask --no-llm` shows why and what is found.")
     terminal.note("Nothing was sent.")
     return 0
 
@@ -150,38 +158,60 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "timings_ms": {stage: round(value, 1) for stage, value in answer.timings_ms.items()},
         "model": answer.model,
         "notices": list(answer.notices),
+        "explanations": [
+            {"code": each.code, "meaning": each.meaning, "command": each.output}
+            for each in answer.explanations
+        ],
         "refused": answer.refused,
+        "ask_back": answer.ask_back,
         "help": answer.help,
     }
 
 
 def show_answer(answer: Answer, terminal: Terminal, *, streamed: bool = False) -> None:
     """The answer for a person: text, what was run, sources, what to know, where to get help."""
-    if answer.refused:
-        terminal.print(answer.refused, style="yellow")
+    for said in (answer.refused, answer.ask_back):
+        if said:
+            terminal.print(said, style="yellow")
     for notice in answer.notices[:-1] if answer.failed else answer.notices:
         terminal.print(f"Note: {notice}", style="yellow")
     if answer.failed:
         terminal.print("Note: The language model did not answer; this is what was found.", style="yellow")
     if answer.text is None:
-        if answer.notices or answer.refused:
-            terminal.print()
-        for output in answer.outputs:
-            terminal.print(answer.descriptions.get(output.id, output.id), style="italic")
-            show_output(output, terminal)
-            terminal.print()
-        show_hits(answer.hits[:SHOWN], terminal)
-        if len(answer.hits) > SHOWN:
-            terminal.note(f"{len(answer.hits) - SHOWN} more passages: `hyce search QUESTION`")
+        _show_found(answer, terminal)
     else:
         if not streamed:
             terminal.markdown(answer.text)
+        if answer.withheld:
+            terminal.print()
+        _show_outputs(answer, answer.withheld, terminal)
         show_sources(answer, terminal)
         if answer.hits and not any(citation.used for citation in answer.citations):
             terminal.print("\nNearest passages (low confidence)", style="bold")
             show_hits(answer.hits[:SHOWN], terminal)
     if answer.help:
         terminal.print(f"Help from people: {answer.help}")
+
+
+def _show_found(answer: Answer, terminal: Terminal) -> None:
+    """What there is to answer from, where no model did: output with what its codes mean, then passages."""
+    if answer.notices or answer.refused or answer.ask_back:
+        terminal.print()
+    _show_outputs(answer, answer.outputs, terminal)
+    show_hits(answer.hits[:SHOWN], terminal)
+    if len(answer.hits) > SHOWN:
+        terminal.note(f"{len(answer.hits) - SHOWN} more passages: `hyce search QUESTION`")
+
+
+def _show_outputs(answer: Answer, outputs: Sequence[CommandOutput], terminal: Terminal) -> None:
+    """Each of them, with what its codes mean."""
+    for output in outputs:
+        terminal.print(answer.descriptions.get(output.id, output.id), style="italic")
+        show_output(output, terminal)
+        for each in answer.explanations:
+            if each.output == output.id:
+                terminal.print(f"{each.code}: {each.meaning}", style="green")
+        terminal.print()
 
 
 def show_sources(answer: Answer, terminal: Terminal) -> None:
@@ -226,7 +256,7 @@ def run_chat(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
                     terminal.print()
                 show_answer(answer, terminal, streamed=stream is not None)
             failed = bool(_say_failure(answer, terminal)) or failed
-            turns.append(Turn(question, answer.text or ""))
+            turns.append(Turn(question, answer.text or "", answer.jobs))
     return 1 if failed else 0
 
 
@@ -254,27 +284,51 @@ def _next_question(interactive: bool, terminal: Terminal) -> str | None:
 
 def run_match(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
     """Show the commands for one question, or for each of stdin's."""
-    from hyce.match import open_matcher
+    from hyce.router import open_router
 
-    matcher = open_matcher(config, scheduler=arguments.scheduler, assume_available=arguments.assume_available)
-    if arguments.question != "-":
-        question = check(arguments.question)
-        routing = matcher.match(question)
-        if terminal.json_output:
-            terminal.json(routing_json(question, routing))
-        else:
-            show_routing(routing, terminal)
-        return 0
-    failed = False
-    for asked in read_questions(sys.stdin.buffer):
-        if asked.error:
-            failed = True
-            terminal.error(asked.error)
-            terminal.json({"question": asked.question, "error": asked.error, "commands": []})
-            continue
-        scheduler = asked.site or arguments.scheduler
-        terminal.json(routing_json(asked.question, matcher.match(asked.question, scheduler=scheduler)))
+    with ExitStack() as opened:
+        client = _chooser(config, opened)
+        retrieve = _passages(config, opened)
+        router = open_router(
+            config, client=client, scheduler=arguments.scheduler, assume_available=arguments.assume_available
+        )
+        if arguments.question != "-":
+            question = check(arguments.question)
+            routing, _ = router.route(question, retrieve(question))
+            if terminal.json_output:
+                terminal.json(routing_json(question, routing))
+            else:
+                show_routing(routing, terminal)
+            return 0
+        failed = False
+        for asked in read_questions(sys.stdin.buffer):
+            if asked.error:
+                failed = True
+                terminal.error(asked.error)
+                terminal.json({"question": asked.question, "error": asked.error, "commands": []})
+                continue
+            scheduler = asked.site or arguments.scheduler
+            routing, _ = router.route(asked.question, retrieve(asked.question), scheduler=scheduler)
+            terminal.json(routing_json(asked.question, routing))
     return 1 if failed else 0
+
+
+def _chooser(config: Config, opened: ExitStack) -> Any:
+    """The model that chooses, where the settings say so and there is one."""
+    from hyce.llm import ChatClient
+
+    if config.commands.matching != "llm" or not (config.llm.base_url and config.llm.model):
+        return None
+    return opened.enter_context(ChatClient(config))
+
+
+def _passages(config: Config, opened: ExitStack) -> Callable[[str], Sequence[Hit]]:
+    """Finds the passages that commands compete with; none where they don't."""
+    from hyce.retrieve import open_retriever
+
+    if config.commands.matching != "joint":
+        return lambda _: ()
+    return opened.enter_context(open_retriever(config)).retrieve
 
 
 def routing_json(question: str, routing: Routing) -> dict[str, Any]:
@@ -288,6 +342,8 @@ def routing_json(question: str, routing: Routing) -> dict[str, Any]:
         "commands": [row(match) for match in routing.commands],
         "supporting": [row(match) for match in routing.supporting],
         "refused": routing.refused,
+        "ask_back": routing.ask_back,
+        "notices": list(routing.notices),
     }
 
 
@@ -295,9 +351,19 @@ def show_routing(routing: Routing, terminal: Terminal) -> None:
     """The commands for a person, with what each tells."""
     if routing.refused:
         terminal.print(routing.refused, style="yellow")
+    elif routing.ask_back:
+        terminal.print(routing.ask_back, style="yellow")
     elif not routing.commands:
         terminal.print("No command answers this; the documentation may: `hyce search QUESTION`.")
-    for match in (*routing.commands, *routing.supporting):
-        params = "".join(f" {name}={value}" for name, value in match.params.items())
-        terminal.print(f"{match.score:.2f}  {match.command.id}{params}", style="bold")
-        terminal.print(f"      {match.command.description}")
+    for notice in routing.notices:
+        terminal.print(f"Note: {notice}", style="yellow")
+    for match in routing.commands:
+        _show_match(match, f"{match.score:.2f}", terminal)
+    for match in routing.supporting:
+        _show_match(match, "why?", terminal)
+
+
+def _show_match(match: Match, rank: str, terminal: Terminal) -> None:
+    params = "".join(f" {name}={value}" for name, value in match.params.items())
+    terminal.print(f"{rank}  {match.command.id}{params}", style="bold")
+    terminal.print(f"      {match.command.description}")

@@ -1,0 +1,101 @@
+"""A question -> what runs for it: which commands answer, in the way that is set, and which explain why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from hyce import catalogue
+from hyce.catalogue import Catalogue
+from hyce.choose import choose, explained
+from hyce.companions import supporting
+from hyce.config import Config
+from hyce.embed import Embedder
+from hyce.errors import EndpointError
+from hyce.joint import compete
+from hyce.llm import ChatClient
+from hyce.match import Matcher, open_matcher
+from hyce.records import Command, Hit, Match, Routing
+from hyce.run import available
+
+CANDIDATES = 8
+"""Entries that the language model may choose from."""
+
+NO_MODEL = "commands.matching is llm, but no language model is asked; hyce's own choice was used."
+
+
+class Router:
+    """Chooses commands by commands.matching, and adds the companions of a question why."""
+
+    def __init__(
+        self,
+        config: Config,
+        matcher: Matcher,
+        entries: Catalogue,
+        client: ChatClient | None,
+        offered: Callable[[Command], bool],
+    ) -> None:
+        """client: for matching = llm; offered: whether an entry can run here."""
+        self._config = config
+        self._matcher = matcher
+        self._entries = entries
+        self._client = client
+        self._offered = offered
+
+    def route(
+        self, question: str, hits: Sequence[Hit] = (), *, scheduler: str | None = None
+    ) -> tuple[Routing, Sequence[Hit]]:
+        """What runs, and the passages that stay: with joint matching, commands take places of theirs."""
+        routing = self._matcher.match(question, scheduler=scheduler)
+        if routing.refused:
+            return routing, hits
+        if self._config.commands.matching == "joint":
+            routing, hits = self._joint(question, hits, scheduler)
+        elif self._config.commands.matching == "llm":
+            routing = self._chosen(question, routing, scheduler)
+        companions = supporting(question, routing.commands, self._entries, self._offered)
+        return replace(routing, supporting=companions), hits
+
+    def _joint(
+        self, question: str, hits: Sequence[Hit], scheduler: str | None
+    ) -> tuple[Routing, Sequence[Hit]]:
+        described = self._matcher.by_description(question, scheduler=scheduler)
+        winners, kept = compete(hits, described, self._config.retrieval.passages)
+        return Routing(commands=tuple(winners)), kept
+
+    def _chosen(self, question: str, own: Routing, scheduler: str | None) -> Routing:
+        """The model's choice; hyce's own where there is no model, or none that can be used."""
+        if self._client is None:
+            return replace(own, notices=(NO_MODEL,))
+        candidates: Sequence[Match] = self._matcher.nearest(question, CANDIDATES, scheduler=scheduler)
+        if not candidates:
+            return own
+        try:
+            matches = choose(question, candidates, self._client, most=self._config.commands.most)
+        except EndpointError as error:
+            return replace(own, notices=(explained(error),))
+        if matches is None:
+            return replace(own, notices=(explained(None),))
+        return Routing(commands=matches, ask_back=own.ask_back if not matches else None)
+
+
+def open_router(
+    config: Config,
+    *,
+    embedder: Embedder | None = None,
+    client: ChatClient | None = None,
+    scheduler: str | None = None,
+    assume_available: bool = False,
+    report: Callable[[str], None] = lambda _: None,
+) -> Router:
+    """A router for these settings; the arguments are open_matcher's. Raises CatalogueError and ModelError."""
+    matcher = open_matcher(
+        config, embedder=embedder, scheduler=scheduler, assume_available=assume_available, report=report
+    )
+    return Router(
+        config,
+        matcher,
+        catalogue.load_for(config),
+        client,
+        lambda command: assume_available or available(command, policy=config.policy) is None,
+    )
