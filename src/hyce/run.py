@@ -89,16 +89,16 @@ def run(
         _check_policy(policy)
         argv, *also = fill(command, params)
     except PolicyError as error:
-        return _not_run(command, command.argv, "refused", str(error))
+        return not_run(command, command.argv, "refused", str(error))
     missing = available(command, policy=policy, directories=directories, trusted_uid=trusted_uid)
     if missing:
-        return _not_run(command, argv, "unavailable", missing)
+        return not_run(command, argv, "unavailable", missing)
     folders = (*site_folders(policy), *directories)
     try:
         start = layers.around(command, policy, folders, directories=helpers, trusted_uid=trusted_uid)
     except PolicyError as error:
-        return _not_run(command, argv, "refused", str(error))
-    started = _now()
+        return not_run(command, argv, "refused", str(error))
+    started = iso_now()
     try:
         finished = [_execute(command, argv, start, policy, folders, trusted_uid)]
         if finished[0].exit_code != 0:
@@ -106,7 +106,7 @@ def run(
             also = []
         finished += [_execute(command, each, start, policy, folders, trusted_uid) for each in also]
     except OSError as error:
-        return _not_run(command, argv, "unavailable", f"{argv[0][0]} can't be started: {error.strerror}")
+        return not_run(command, argv, "unavailable", f"{argv[0][0]} can't be started: {error.strerror}")
     output = _output(command, argv, tuple(also), finished, start.layers, started)
     return _viewed(output, command, finished, site)
 
@@ -208,9 +208,10 @@ def _check_policy(policy: Policy) -> None:
         )
 
 
-def _not_run(
-    command: Command, argv: tuple[tuple[str, ...], ...], status: Status, reason: str
+def not_run(
+    command: Command, argv: Pipeline, status: Status, reason: str, also: tuple[Pipeline, ...] = ()
 ) -> CommandOutput:
+    """The output of an entry that did not run."""
     return CommandOutput(
         id=command.id,
         argv=argv,
@@ -221,10 +222,12 @@ def _not_run(
         truncated=False,
         seconds=0.0,
         layers=("allow-list", "argv"),
-        started=_now(),
+        started=iso_now(),
         reason=reason,
+        also=also,
     )
 
 
-def _now() -> str:
+def iso_now() -> str:
+    """The time, as ISO 8601 with the offset from UTC."""
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")

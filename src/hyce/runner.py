@@ -6,7 +6,6 @@ reused, who wants what is running already waits for it, and a user can only star
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import math
@@ -27,7 +26,7 @@ from hyce.parameters import fill
 from hyce.privacy import redact
 from hyce.programs import PROGRAM_DIRECTORIES
 from hyce.records import Command, CommandOutput
-from hyce.run import child_environment, run
+from hyce.run import child_environment, iso_now, not_run, run
 from hyce.state import State
 
 _PATIENCE = 5.0
@@ -147,7 +146,7 @@ class Runner:
 
     def _record(self, question: str, output: CommandOutput) -> audit.Record:
         return audit.Record(
-            time=_iso_now(),
+            time=iso_now(),
             user=_user(),
             uid=os.getuid(),
             host=os.uname().nodename,
@@ -183,20 +182,7 @@ def _unrun(command: Command, params: Mapping[str, str], reason: str) -> CommandO
         argv, *also = fill(command, params)
     except PolicyError:
         argv, also = command.argv, []
-    return CommandOutput(
-        id=command.id,
-        argv=argv,
-        status="refused",
-        exit_code=None,
-        stdout="",
-        stderr="",
-        truncated=False,
-        seconds=0.0,
-        layers=("allow-list", "argv"),
-        started=_iso_now(),
-        reason=reason,
-        also=tuple(also),
-    )
+    return not_run(command, argv, "refused", reason, tuple(also))
 
 
 def _user() -> str:
@@ -204,7 +190,3 @@ def _user() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return str(os.getuid())
-
-
-def _iso_now() -> str:
-    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
