@@ -330,7 +330,7 @@ def test_the_remedy_follows_the_kernels_settings(tmp_path: Path, setting: str, v
 # -- fork bombs ------------------------------------------------------------------------------------------
 
 BOMB = """import os, time
-end = time.time() + 60
+end = time.time() + 150
 print("begun", flush=True)
 while time.time() < end:
     try:
@@ -368,7 +368,7 @@ def test_a_fork_bomb_is_ended_whole(folder: Path, escapes: bool, mode: str) -> N
     call = ordinary_user.Call(entry(*ALL, timeout=1.0), keywords)
     output = ordinary_user.run_all([call])[0]
     assert (output.status, output.stdout) == ("timeout", "begun\n")
-    assert output.seconds < 45
+    assert output.seconds < 140, "it ended by itself"
     deadline = time.monotonic() + 20
     while bombs := [line for line in command_lines() if str(folder) in line]:
         assert time.monotonic() < deadline, f"{len(bombs)} are left"
