@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hyce.records import Command, CommandOutput
@@ -18,10 +19,14 @@ MOST_PROCESSES = 3000
 
 _SCRIPT = """
 import pickle, resource, sys
-most = int(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
 from hyce.run import run
-outputs = [run(command, {}, **keywords) for command, keywords in pickle.load(sys.stdin.buffer)]
+calls = pickle.load(sys.stdin.buffer)
+sys.path.append(sys.argv[1])
+from ordinary_user import become
+most, user, *groups = map(int, sys.argv[2:])
+become(user, groups)
+resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+outputs = [run(command, {}, **keywords) for command, keywords in calls]
 sys.stdout.buffer.write(pickle.dumps(outputs))
 """
 
@@ -36,20 +41,37 @@ def uid() -> int:
     return pwd.getpwnam("nobody").pw_uid if os.getuid() == 0 else os.getuid()
 
 
+def interpreter() -> str:
+    """A Python that every user can run: this one, or the system's."""
+    for path in (Path(sys.executable), Path("/usr/bin/python3")):
+        folders = (*path.absolute().parents, *path.resolve().parents)
+        if path.exists() and all(folder.stat().st_mode & 0o001 for folder in folders):
+            return str(path)
+    raise AssertionError("there is no Python that other users can run; install Debian's python3")
+
+
+def become(user: int, groups: Sequence[int] = ()) -> None:
+    """Go on as this user, for good; the first group is the user's own. Only root can become another one.
+
+    Interpreter and modules may lie where no other user can look (/root): what is needed is imported before.
+    """
+    if os.getuid() != user:
+        os.setgroups(groups)
+        os.setgid(groups[0] if groups else user)
+        os.setuid(user)
+
+
 def run_all(calls: Sequence[Call], timeout: float = 100) -> list[CommandOutput]:
     """What each call led to. As root the user has groups beside its own, as users of a cluster have."""
-    other: dict[str, Any] = {}
-    if os.getuid() == 0:
-        group = pwd.getpwnam("nobody").pw_gid
-        other = {"user": uid(), "group": group, "extra_groups": [group, 0, 100]}
+    groups = (pwd.getpwnam("nobody").pw_gid, 0, 100)
+    arguments = [str(Path(__file__).parent), *map(str, (MOST_PROCESSES, uid(), *groups))]
     ended = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, str(MOST_PROCESSES)],
+        [sys.executable, "-c", _SCRIPT, *arguments],
         input=pickle.dumps([(call.command, call.keywords) for call in calls]),
         capture_output=True,
         cwd="/",
         timeout=timeout,
         check=False,
-        **other,
     )
     assert ended.returncode == 0, ended.stderr.decode()
     outputs: list[CommandOutput] = pickle.loads(ended.stdout)

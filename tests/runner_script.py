@@ -13,6 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ordinary_user import become
+
 from hyce.config import Config, Policy
 from hyce.records import Command, Parameter
 from hyce.runner import Runner
@@ -36,6 +38,7 @@ def runner(folder: Path, programs: Path, policy: Policy | None = None, **others:
 
 def main() -> None:
     options = json.loads(sys.argv[3])
+    become(options.get("user", os.getuid()))
     if "file_size" in options:
         resource.setrlimit(resource.RLIMIT_FSIZE, (options["file_size"],) * 2)
     policy = Policy(root=True, rate_limit=options.get("rate_limit", 30))

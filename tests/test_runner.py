@@ -62,16 +62,12 @@ class Place:
         return runner_script.runner(self.state, self.folder / "bin", policy, **others)
 
     def start(self, state: Path | None = None, **options: Any) -> subprocess.Popen[bytes]:
-        """A process that runs the entry; `options` as runner_script has them, and `user`."""
-        user = options.pop("user", None)
+        """A process that runs the entry; `options` as runner_script has them."""
         call = [sys.executable, runner_script.__file__, str(state or self.state), str(self.folder / "bin")]
         return subprocess.Popen(
             [*call, json.dumps(options)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            user=user,
-            group=user,
-            extra_groups=None if user is None else (),
             cwd="/",
         )
 
@@ -500,9 +496,6 @@ def open_place() -> Iterator[Place]:
 
 @as_root
 def test_an_output_never_reaches_another_user(open_place: Place) -> None:
-    start = [sys.executable, "-c", "import hyce.runner"]
-    if subprocess.run(start, user=NOBODY, group=NOBODY, cwd="/", capture_output=True, check=False).returncode:
-        pytest.skip("hyce's own files can't be read by other users here")
     shared = open_place.folder / "shared"
     shared.mkdir()
     shared.chmod(0o1777)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-import sys
 import tempfile
 import threading
 import time
@@ -37,7 +36,7 @@ def folder() -> Iterator[Path]:
 
 def write(folder: Path, name: str, text: str) -> None:
     """A program: a shell script, or a Python one where it begins with `import`."""
-    interpreter = sys.executable if text.startswith("import") else "/bin/sh"
+    interpreter = ordinary_user.interpreter() if text.startswith("import") else "/bin/sh"
     (folder / name).write_text(f"#!{interpreter}\n{text}\n", encoding="utf-8")
     (folder / name).chmod(0o755)
 
