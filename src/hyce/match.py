@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyce import catalogue, values
+from hyce.catalogue import Catalogue
 from hyce.config import Config, cache_folder, index_folder, models_folder
 from hyce.embed import Embedder, OnnxEmbedder
 from hyce.example_vectors import example_vectors, example_weights, keep_vectors, keep_weights
@@ -275,6 +276,7 @@ def _matches(candidates: Iterable[_Candidate]) -> list[Match]:
 def open_matcher(
     config: Config,
     *,
+    entries: Catalogue | None = None,
     embedder: Embedder | None = None,
     scheduler: str | None = None,
     assume_available: bool = False,
@@ -282,11 +284,11 @@ def open_matcher(
 ) -> Matcher:
     """A matcher for these settings.
 
-    embedder: one that is loaded already. scheduler: in place of site.scheduler.
+    entries, embedder: those that are loaded already. scheduler: in place of site.scheduler.
     assume_available: offer entries whose programs are not on this machine as well.
     Raises CatalogueError and ModelError.
     """
-    commands = list(catalogue.load_for(config).values())
+    commands = list((entries or catalogue.load_for(config)).values())
     if embedder is None:
         files = find(config.model.name, config.model.precision, models_folder(config))
         embedder = OnnxEmbedder(files, config.model.threads)

@@ -89,13 +89,19 @@ def open_router(
     report: Callable[[str], None] = lambda _: None,
 ) -> Router:
     """A router for these settings; the arguments are open_matcher's. Raises CatalogueError and ModelError."""
+    entries = catalogue.load_for(config)
     matcher = open_matcher(
-        config, embedder=embedder, scheduler=scheduler, assume_available=assume_available, report=report
+        config,
+        entries=entries,
+        embedder=embedder,
+        scheduler=scheduler,
+        assume_available=assume_available,
+        report=report,
     )
     return Router(
         config,
         matcher,
-        catalogue.load_for(config),
+        entries,
         client,
         lambda command: assume_available or available(command, policy=config.policy) is None,
     )
