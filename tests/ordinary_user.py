@@ -42,8 +42,8 @@ def uid() -> int:
 
 
 def interpreter() -> str:
-    """A Python that every user can run, also in a sandbox that hides /tmp: the one behind the environment that
-    runs the tests, or the system's."""
+    """A Python that every user can run, also in a sandbox that hides /tmp: the one behind this environment,
+    or the system's."""
     for path in (Path(sys.executable).resolve(), Path("/usr/bin/python3").resolve()):
         if path.exists() and all(folder.stat().st_mode & 0o001 for folder in path.parents):
             return str(path)
