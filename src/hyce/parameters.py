@@ -81,8 +81,7 @@ def identity(command: Command) -> dict[str, str]:
     values = {"me": user.pw_name, "uid": str(uid), "home": user.pw_dir}
     if user.pw_name.startswith("-") or not user.pw_dir.startswith("/"):
         raise PolicyError(f"user id {uid} has an unusable name or home directory; tell the administrators")
-    stages = [stage for pipeline in (command.argv, *command.also) for stage in pipeline]
-    if any("{cwd}" in part for stage in stages for part in stage):
+    if any("{cwd}" in part for stage in command.stages for part in stage):
         try:
             values["cwd"] = str(Path.cwd())
         except OSError as error:

@@ -213,6 +213,11 @@ class Command:
     origin: str = ""
     """The file that defines it."""
 
+    @property
+    def stages(self) -> tuple[tuple[str, ...], ...]:
+        """Every argument list that it runs, whatever pipeline it stands in."""
+        return tuple(stage for pipeline in (self.argv, *self.also) for stage in pipeline)
+
 
 @dataclass(frozen=True, slots=True)
 class Match:

@@ -16,6 +16,7 @@ from hyce.joint import compete
 from hyce.llm import ChatClient
 from hyce.match import Matcher, open_matcher
 from hyce.records import Command, Hit, Match, Routing
+from hyce.refuse import why_refused
 from hyce.run import available
 
 CANDIDATES = 8
@@ -46,19 +47,23 @@ class Router:
         self, question: str, hits: Sequence[Hit] = (), *, scheduler: str | None = None
     ) -> tuple[Routing, Sequence[Hit]]:
         """What runs, and the passages that stay: with joint matching, commands take places of theirs."""
-        routing = self._matcher.match(question, scheduler=scheduler)
-        if routing.refused:
-            return routing, hits
         if self._config.commands.matching == "joint":
             routing, hits = self._joint(question, hits, scheduler)
-        elif self._config.commands.matching == "llm":
-            routing = self._chosen(question, routing, scheduler)
+        else:
+            routing = self._matcher.match(question, scheduler=scheduler)
+            if self._config.commands.matching == "llm" and not routing.refused:
+                routing = self._chosen(question, routing, scheduler)
+        if routing.refused:
+            return routing, hits
         companions = supporting(question, routing.commands, self._entries, self._offered)
         return replace(routing, supporting=companions), hits
 
     def _joint(
         self, question: str, hits: Sequence[Hit], scheduler: str | None
     ) -> tuple[Routing, Sequence[Hit]]:
+        refused = why_refused(question)
+        if refused:
+            return Routing(refused=refused), hits
         described = self._matcher.by_description(question, scheduler=scheduler)
         winners, kept = compete(hits, described, self._config.retrieval.passages)
         return Routing(commands=tuple(winners)), kept

@@ -57,8 +57,7 @@ def available(
 ) -> str | None:
     """None when all that the entry needs is on this machine, or else what is missing."""
     directories = (*site_folders(policy), *directories)
-    stages = [stage for pipeline in (command.argv, *command.also) for stage in pipeline]
-    names = [*(stage[0] for stage in stages), *(n for n in command.requires if not n.startswith("/"))]
+    names = [*(stage[0] for stage in command.stages), *(n for n in command.requires if not n.startswith("/"))]
     for name in names:
         found = programs.find(name, directories, trusted_uid)
         if isinstance(found, str):
