@@ -13,6 +13,8 @@ import pytest
 from hyce import config
 from hyce.config import SECTIONS, Config, load
 from hyce.errors import ConfigError
+from hyce.presets import PRESETS
+from hyce.settings import ROLES, Policy, Role
 
 SOURCE = Path(config.__file__).parent
 
@@ -170,8 +172,14 @@ def test_without_a_site_file_the_user_sets_policy(files: Files) -> None:
         ("[commands]\nthreshold = inf\n", "commands.threshold is .*not inf"),
         ('[site]\nclusters = "a,b"\n', "site.clusters is a list of texts, not 'a,b'"),
         ("[site]\nclusters = [1]\n", r"site.clusters is a list of texts, not \[1\]"),
-        ('[retrieval]\nrerank = "fast"\n', "retrieval.rerank is one of late, none, not 'fast'"),
-        ("[retrieval]\nrerank = []\n", r"retrieval.rerank is one of late, none, not \[\]"),
+        (
+            '[retrieval]\nrerank = "fast"\n',
+            "retrieval.rerank is one of late, cross-encoder, endpoint, none, not 'fast'",
+        ),
+        (
+            "[retrieval]\nrerank = []\n",
+            r"retrieval.rerank is one of late, cross-encoder, endpoint, none, not \[\]",
+        ),
         ("[origins]\nx = 1\n", "no such setting: origins.x"),
         ('[llm]\napi_key = "secret"\n', "no such setting: llm.api_key;"),
     ],
@@ -270,7 +278,7 @@ def test_variables_are_read_as_their_settings_type(
         ("HYCE_RETRIEVAL_DENSE", "maybe", "environment: retrieval.dense is true or false, not 'maybe'"),
         ("HYCE_LLM_SEED", "1.5", "environment: llm.seed is a whole number, not '1.5'"),
         ("HYCE_LLM_TIMEOUT", "soon", "environment: llm.timeout is a number, not 'soon'"),
-        ("HYCE_RETRIEVAL_RERANK", "fast", "environment: retrieval.rerank is one of late, none"),
+        ("HYCE_RETRIEVAL_RERANK", "fast", "environment: retrieval.rerank is one of late, cross-encoder"),
         ("HYCE_LLM_MODLE", "x", "HYCE_LLM_MODLE: no such setting; did you mean HYCE_LLM_MODEL?"),
         ("HYCE_ZZZZZ", "x", "HYCE_ZZZZZ: no such setting; `hyce init` writes them all"),
     ],
@@ -294,12 +302,116 @@ def test_a_wrong_override_is_refused(files: Files) -> None:
 
 def test_every_setting_has_its_variable(files: Files) -> None:
     for key in config._all_keys():
-        section, _, name = key.partition(".")
+        section, _, name = key.rpartition(".")
+        if not section:
+            continue
         default = getattr(SECTIONS[section](), name)
         text = ",".join(default) if isinstance(default, tuple) else str(default)
-        loaded = files.load(environ={f"HYCE_{section}_{name}".upper(): text})
-        assert getattr(getattr(loaded, section), name) == default
+        loaded = files.load(environ={f"HYCE_{key.replace('.', '_')}".upper(): text})
+        parent, _, role = section.partition(".")
+        of_section = loaded.roles[role] if role else getattr(loaded, parent)
+        assert getattr(of_section, name) == default
         assert loaded.origins == {key: "environment"}
+
+
+# -- presets ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_presets_settings_exist_and_say_nothing_of_policy_or_consent(files: Files, name: str) -> None:
+    loaded = files.load({"preset": name})
+    assert loaded.preset == name
+    for key, value in PRESETS[name].settings.items():
+        section, _, setting = key.rpartition(".")
+        assert getattr(getattr(loaded, section), setting) == value
+        assert loaded.origins[key] == "command line"
+    assert loaded.policy == Policy()
+    assert not any(key.endswith("location") for key in PRESETS[name].settings)
+
+
+def test_what_stands_beside_a_preset_wins_and_so_does_a_place_that_comes_before(files: Files) -> None:
+    files.write(user='preset = "paper"\n[retrieval]\npassages = 7\n', site="[retrieval]\ncandidates = 50\n")
+    loaded = files.load(environ={"HYCE_MODEL_NAME": "mine"})
+    assert (loaded.retrieval.passages, loaded.retrieval.candidates, loaded.model.name) == (7, 20, "mine")
+    assert loaded.commands.matching == "joint"
+
+
+def test_a_preset_of_the_command_line_stands_above_the_files(files: Files) -> None:
+    files.write(user="[retrieval]\npassages = 7\n")
+    assert files.load({"preset": "paper"}).retrieval.passages == 5
+    assert files.load(environ={"HYCE_PRESET": "paper"}).retrieval.passages == 5
+
+
+def test_an_unknown_preset_is_refused(files: Files) -> None:
+    files.write(user='preset = "papers"\n')
+    with pytest.raises(ConfigError, match=r"hyce.toml: no such preset: 'papers'; there are paper, "):
+        files.load()
+
+
+@pytest.mark.parametrize("text", ['preset = ["paper"]\n', "[preset]\nname = 1\n", "preset = 3\n"])
+def test_a_preset_that_is_no_name_is_refused(files: Files, text: str) -> None:
+    files.write(user=text)
+    with pytest.raises(ConfigError, match="no such preset"):
+        files.load()
+
+
+# -- roles -----------------------------------------------------------------------------------------------
+
+
+def test_a_role_has_its_own_model_and_the_rest_of_llm(files: Files) -> None:
+    files.write(
+        user='[llm]\nbase_url = "http://localhost:1/v1"\nmodel = "big"\napi_key_env = "KEY"\n'
+        '[llm.queries]\nmodel = "small"\ntimeout = 5\n'
+    )
+    loaded = files.load()
+    queries = config.for_role(loaded, "queries").llm
+    assert (queries.model, queries.timeout) == ("small", 5)
+    assert (queries.base_url, queries.api_key_env) == ("http://localhost:1/v1", "KEY")
+    assert config.for_role(loaded, "passages") is loaded
+
+
+def test_a_key_and_a_location_go_with_their_address_alone(files: Files) -> None:
+    files.write(
+        user='[llm]\nbase_url = "http://one/v1"\nlocation = "onsite"\napi_key_env = "KEY"\n'
+        'api_key_file = "key"\n[llm.answer]\nbase_url = "http://two/v1"\n'
+    )
+    answer = config.for_role(files.load(), "answer").llm
+    assert answer.base_url == "http://two/v1"
+    assert (answer.location, answer.api_key_env, answer.api_key_file) == ("outside", "", "")
+
+
+def test_a_key_without_its_address_is_said_to_have_no_effect(files: Files) -> None:
+    files.write(user='[llm.answer]\nmodel = "big"\napi_key_file = "/home/ada/key"\n')
+    loaded = files.load()
+    assert loaded.notices == ("llm.answer.api_key_file has no effect without llm.answer.base_url",)
+    assert config.for_role(loaded, "answer").llm.api_key_file == ""
+
+
+def test_a_misspelt_role_is_refused(files: Files) -> None:
+    files.write(user='[llm.answers]\nmodel = "x"\n')
+    with pytest.raises(
+        ConfigError, match=r"no such setting: llm.answers.model; did you mean llm.answer.model"
+    ):
+        files.load()
+
+
+@pytest.mark.parametrize("section", ["llm", "model", "reranker", "llm.answer"])
+def test_a_user_may_not_call_an_address_the_sites_own(files: Files, section: str) -> None:
+    said = f'[{section}]\nlocation = "onsite"\n'
+    files.write(user=f'{said}base_url = "http://elsewhere/v1"\n', site="[site]\n")
+    loaded = files.load()
+    assert f"{section}.location" not in loaded.origins
+    assert any(f"{section}.location" in notice for notice in loaded.notices)
+    # What the site said of its own address doesn't hold for the user's.
+    files.write(
+        user=f'[{section}]\nbase_url = "http://elsewhere/v1"\n',
+        site=f'{said}base_url = "http://ours/v1"\n',
+    )
+    loaded = files.load()
+    role = section.partition(".")[2]
+    found = loaded.roles[role] if role else getattr(loaded, section)
+    assert (found.base_url, found.location) == ("http://elsewhere/v1", "outside")
+    assert any(f"{section}.location" in notice for notice in loaded.notices)
 
 
 # -- folders ---------------------------------------------------------------------------------------------
@@ -332,13 +444,13 @@ def test_index_and_models_may_be_put_elsewhere(monkeypatch: pytest.MonkeyPatch) 
 
 # -- no setting does nothing -----------------------------------------------------------------------------
 
-ALSO_CALLED = {"settings": "retrieval"}
-"""Names under which the code keeps a section, other than the section's own."""
+ALSO_CALLED = {"settings": ("retrieval",), "said": ("llm", "model", "reranker")}
+"""Names under which the code keeps a section, other than the section's own; an endpoint's is any of three."""
 
 
 def settings_read() -> set[str]:
     """Each section.key that the code reads as an attribute of that section."""
-    found = set()
+    found: set[str] = set()
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Attribute):
@@ -346,12 +458,13 @@ def settings_read() -> set[str]:
             owner = node.value
             name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
             name = name.lstrip("_")
-            found.add(f"{ALSO_CALLED.get(name, name)}.{node.attr}")
+            found.update(f"{section}.{node.attr}" for section in ALSO_CALLED.get(name, (name,)))
     return found
 
 
 def test_every_setting_is_read_somewhere() -> None:
-    assert set(config._all_keys()) - settings_read() == set()
+    by_name = {f"llm.{role}.{key}" for role in ROLES for key in Role.__dataclass_fields__} | {"preset"}
+    assert set(config._all_keys()) - by_name - settings_read() == set()
 
 
 def test_every_setting_and_section_is_described() -> None:

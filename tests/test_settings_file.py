@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hyce.config import SECTIONS, Config, load
+from hyce.settings import ROLES, Role
 from hyce.settings_file import render, settings_page
 from hyce.surroundings import Surroundings
 
@@ -58,13 +59,18 @@ def test_each_commented_default_can_be_uncommented(tmp_path: Path, found: Surrou
         lines.append(bare if is_setting else line)
     config = loaded("\n".join(lines), tmp_path)
     given = tomllib.loads("\n".join(lines))
-    assert {name: set(keys) for name, keys in given.items()} == {
+    assert given.pop("preset") == ""
+    roles = {role: given["llm"].pop(role) for role in ROLES}
+    written = {name: set(keys) for name, keys in given.items()}
+    written |= {f"llm.{role}": set(keys) for role, keys in roles.items()}
+    assert written == {
         name: {key.name for key in dataclasses.fields(section)} for name, section in SECTIONS.items()
     }
     site = Config().site
     if found is CLUSTER:
         site = dataclasses.replace(site, scheduler="slurm", cluster="merlin")
-    assert without_origins(config) == dataclasses.replace(Config(), site=site)
+    expected = dataclasses.replace(Config(), site=site, roles=dict.fromkeys(ROLES, Role()))
+    assert without_origins(config) == expected
 
 
 def test_every_setting_is_explained_in_the_file() -> None:
@@ -84,7 +90,7 @@ def test_a_name_with_quotes_stays_one_text(tmp_path: Path) -> None:
 def test_the_settings_page_is_the_one_in_docs_and_has_every_key() -> None:
     page = settings_page()
     for name, section in SECTIONS.items():
-        part = page.partition(f"\n## [{name}]\n")[2].partition("\n## ")[0]
+        (part,) = (each for each in page.split("\n## ") if f"[{name}]" in each.splitlines()[0])
         for key in dataclasses.fields(section):
             rows = [line for line in part.splitlines() if line.startswith(f"| `{key.name}` |")]
             assert len(rows) == 1, f"{name}.{key.name}"

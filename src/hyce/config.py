@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import math
 import os
+import sys
 import tomllib
 import types
 import typing
@@ -19,182 +20,108 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hyce.errors import ConfigError
+from hyce.presets import PRESETS
+from hyce.settings import (
+    ROLES,
+    Commands,
+    Index,
+    Llm,
+    Model,
+    Passages,
+    Policy,
+    Reranker,
+    Retrieval,
+    Role,
+    Site,
+    Web,
+)
 from hyce.trust import read_private
 
+__all__ = [
+    "Commands",
+    "Config",
+    "Index",
+    "Llm",
+    "Model",
+    "Passages",
+    "Policy",
+    "Reranker",
+    "Retrieval",
+    "Role",
+    "Site",
+    "Web",
+    "load",
+]
+
 SITE_FILE = Path("/etc/hyce/hyce.toml")
-
-
-def setting(default: Any, doc: str) -> Any:
-    """A dataclass field with its description."""
-    return field(default=default, metadata={"doc": doc})
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """The centre and the machine."""
-
-    name: str = setting("", "The centre's name, as the language model is told it.")
-    cluster: str = setting("", "The cluster that this machine belongs to; its pages are preferred.")
-    clusters: tuple[str, ...] = setting(
-        (), "All clusters of the centre by name, so that pages of the others are recognised."
-    )
-    scheduler: Literal["auto", "slurm", "pbs", "none"] = setting(
-        "auto",
-        "Whose commands are offered. auto: any batch system's that is installed here; none: no one's.",
-    )
-    help: str = setting("", "Where to get help from people; every answer ends with it.")
-    gpu_nodes: tuple[str, ...] = setting(
-        (),
-        'For PBS: which Unix group may use which GPU nodes, as "group=pattern of node names", such as '
-        '"physics=k09*"; the group * is everybody. Empty: everybody may use all.',
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """Where the index is and what it holds."""
-
-    path: str = setting("", "Folder of the index. Default: $XDG_DATA_HOME/hyce/index.")
-    token_vectors: bool = setting(
-        True, "Store token vectors for late interaction (about 40 kB a passage on disk)."
-    )
-    max_page_mb: float = setting(10.0, "Larger pages are left out, and listed.")
-
-
-@dataclass(frozen=True, slots=True)
-class Passages:
-    """How pages are cut into passages."""
-
-    kind: Literal["structure", "paragraph"] = setting(
-        "structure",
-        "structure: along headings, lists, tables and code. paragraph: the text of <p> elements only, "
-        "as the published HyCE code does, for comparison.",
-    )
-    size: int = setting(160, "Most tokens in a passage, heading path included.")
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """The embedding model on this machine."""
-
-    name: str = setting("all-MiniLM-L6-v2", "Name of a pulled model.")
-    precision: Literal["int8", "fp32"] = setting(
-        "int8", "int8 is faster and a quarter of the size; fp32 is exact."
-    )
-    folder: str = setting("", "Folder of the model files. Default: $XDG_DATA_HOME/hyce/models.")
-    threads: int = setting(0, "Processor threads; 0 means as many as this process may use, at most 4.")
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """How passages are found."""
-
-    dense: bool = setting(True, "Search by the meaning of the whole question.")
-    lexical: bool = setting(True, "Search by its words (BM25).")
-    vocabulary: bool = setting(
-        True, 'Search also with the field\'s terms for what newcomers say ("graphics card": GPU).'
-    )
-    rerank: Literal["late", "none"] = setting(
-        "late", "late: order the candidates by late interaction over token vectors. none: keep fused order."
-    )
-    candidates: int = setting(100, "Passages taken from each search before they are fused.")
-    passages: int = setting(6, "Passages given to the model or shown.")
-
-
-@dataclass(frozen=True, slots=True)
-class Commands:
-    """Which commands may answer."""
-
-    enabled: bool = setting(True, "Run commands to answer questions.")
-    matching: Literal["routed", "joint", "llm"] = setting(
-        "routed",
-        "routed: own ranking, with a decision to run none, one or several. joint: descriptions compete with "
-        "passages for the places of retrieval.passages, as the published HyCE code has it. llm: the language "
-        "model chooses among the nearest entries.",
-    )
-    most: int = setting(2, "Commands run for one question, at most.")
-    threshold: float = setting(0.15, "Score from which a command is taken to answer a question, 0 to 1.")
-
-
-@dataclass(frozen=True, slots=True)
-class Llm:
-    """The language model. Without base_url and model, answers are passages and command output."""
-
-    base_url: str = setting("", "Address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
-    model: str = setting("", "Model name as the endpoint knows it.")
-    location: Literal["onsite", "outside"] = setting(
-        "outside",
-        "Whether the endpoint is the site's own. This machine's own addresses always are; an outside one "
-        "needs the site's consent in [policy].",
-    )
-    api_key_env: str = setting("", "Name of the environment variable that holds the key.")
-    api_key_file: str = setting("", "File that holds the key; only its owner may be able to read it.")
-    timeout: float = setting(60.0, "Seconds without a sign of life before a request is given up.")
-    retries: int = setting(3, "Further tries after a failed connection, a 429 or a 5xx, with back-off.")
-    stream: bool = setting(True, "Show the answer while it is written.")
-    chain_of_thought: bool = setting(False, "Ask for reasons first, as JSON; the answer alone is shown.")
-    context_tokens: int = setting(8192, "The model's context limit; passages are cut to fit.")
-    max_output_tokens: int = setting(4096, "Longest answer.")
-    output_limit: Literal["max_tokens", "max_completion_tokens"] = setting(
-        "max_tokens", "Name under which the endpoint takes the longest answer; newer models want the latter."
-    )
-    temperature: float = setting(
-        0.0, "0 for answers that can be repeated; -1 leaves it out, for endpoints that refuse it."
-    )
-    seed: int = setting(0, "Seed sent with each request; -1 leaves it out, for endpoints that refuse it.")
-    tokenizer: str = setting(
-        "", "Path of the model's tokenizer.json, to measure tokens instead of estimating them."
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the site allows. Read from /etc/hyce/hyce.toml alone when that exists."""
-
-    commands: bool = setting(True, "The off switch: false, and no command runs for anybody.")
-    root: bool = setting(False, "Whether commands may run when hyce is started as root.")
-    sandbox: Literal["auto", "require", "off"] = setting(
-        "auto",
-        "bubblewrap around each command. auto: where it works here; require: nothing runs where it doesn't; "
-        "off: never.",
-    )
-    rate_limit: int = setting(30, "Commands that one user may start within a minute; 0: no limit.")
-    syslog: bool = setting(False, "Send each run to syslog too, without the question.")
-    slurm_conf: str = setting("", "SLURM_CONF for Slurm's commands; the user's own variable never counts.")
-    program_folders: tuple[str, ...] = setting(
-        (), "Further folders that programs may come from, changeable by root only; searched first."
-    )
-    outside_endpoints: tuple[str, ...] = setting(
-        (), "Consent: addresses of endpoints outside the site that questions and passages may be sent to."
-    )
-    onsite_endpoints: tuple[str, ...] = setting(
-        (), "Addresses of the site's own endpoints. Where set, only these and this machine's own are onsite."
-    )
-    catalogue: tuple[str, ...] = setting(
-        (), "Folders with the site's own command entries (YAML), writable by their owner only."
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """All settings. `origins` says where each value that is not a default comes from."""
 
+    preset: str = ""
+    """Name of the preset whose values stand below the settings."""
     site: Site = field(default_factory=Site)
     index: Index = field(default_factory=Index)
+    web: Web = field(default_factory=Web)
     passages: Passages = field(default_factory=Passages)
     model: Model = field(default_factory=Model)
+    reranker: Reranker = field(default_factory=Reranker)
     retrieval: Retrieval = field(default_factory=Retrieval)
     commands: Commands = field(default_factory=Commands)
     llm: Llm = field(default_factory=Llm)
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    """The roles that have settings of their own, by name."""
     policy: Policy = field(default_factory=Policy)
     origins: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
-    """Settings that had no effect because the site's policy holds."""
+    """Settings that have no effect: because the site's policy holds, or for want of another one."""
+    role: str = ""
+    """The role as which `llm` stands here; empty for [llm] itself."""
 
 
-SECTIONS: dict[str, type] = {
-    name: hint for name, hint in typing.get_type_hints(Config).items() if name not in ("origins", "notices")
+def for_role(config: Config, role: str) -> Config:
+    """The settings as the language model of a role (settings.ROLES) sees them: its own in place of [llm]'s.
+
+    A key goes to the address that it was configured for and to no other.
+    """
+    own = config.roles.get(role)
+    if own is None:
+        return config
+    names = ["model", "timeout", "context_tokens", "max_output_tokens"]
+    if own.base_url:
+        names += _ADDRESS
+    elsewhere = bool(own.base_url)
+    given = {name: getattr(own, name) for name in names}
+    kept = {name: value for name, value in given.items() if value or (elsewhere and name.startswith("api_"))}
+    if own.model:
+        kept["tokenizer"] = ""  # another model's tokens; estimated ones are never too few
+    return dataclasses.replace(config, llm=dataclasses.replace(config.llm, **kept), role=role)
+
+
+_ADDRESS = ("base_url", "location", "api_key_env", "api_key_file")
+"""Settings that belong to an address and are never taken from another one's section."""
+
+
+def llm_setting(config: Config, name: str) -> str:
+    """The setting by its name in the file: llm.timeout, or llm.answer.timeout where the role has its own."""
+    own = config.roles.get(config.role)
+    has_own = own is not None and getattr(own, "base_url" if name in _ADDRESS else name, None)
+    return f"llm.{config.role}.{name}" if has_own else f"llm.{name}"
+
+
+_SECTIONS = {
+    name: hint
+    for name, hint in typing.get_type_hints(Config).items()
+    if name not in ("preset", "roles", "origins", "notices", "role")
 }
+SECTIONS: dict[str, type] = {
+    **{name: hint for name, hint in _SECTIONS.items() if name != "policy"},
+    **{f"llm.{role}": Role for role in ROLES},
+    "policy": Policy,
+}
+"""Every section by its name in the file."""
 
 
 def load(
@@ -225,27 +152,58 @@ def load(
     layers.append(("environment", _read_environment(environ), not site_governs))
     layers.append(("command line", dict(overrides or {}), not site_governs))
     for origin, settings, may_set_policy in layers:
-        for key, value in settings.items():
+        for key, value in _with_preset(settings, origin).items():
             _check(key, value, origin)
             # Who may call an address the site's own decides what leaves the site.
-            is_policy = key.startswith("policy.") or (key == "llm.location" and value == "onsite")
+            is_policy = key.startswith("policy.") or (key.endswith(".location") and value == "onsite")
             if is_policy and not may_set_policy:
                 notices.append(f"{key} in {origin} has no effect: {site_file} holds the site's policy")
                 continue
             values[key] = value
             origins[key] = origin
-    elsewhere = origins.get("llm.base_url", str(site_file))
-    if site_governs and values.get("llm.location") == "onsite" and elsewhere != str(site_file):
-        # The site said it of its own address, not of this one.
-        values["llm.location"] = "outside"
-        notices.append(f"llm.location in {site_file} has no effect on llm.base_url in {elsewhere}")
+    if site_governs:
+        notices += _distrust_locations(values, origins, str(site_file))
     sections: dict[str, Any] = {}
+    roles: dict[str, Role] = {}
     for name, section in SECTIONS.items():
         given = {key: values[f"{name}.{key}"] for key in _keys(section) if f"{name}.{key}" in values}
-        sections[name] = section(**{key: _frozen(value) for key, value in given.items()})
+        made = section(**{key: _frozen(value) for key, value in given.items()})
+        if section is not Role:
+            sections[name] = made
+        elif given:
+            roles[name.removeprefix("llm.")] = made
+            if not made.base_url:
+                notices += [
+                    f"{name}.{key} has no effect without {name}.base_url"
+                    for key in _ADDRESS
+                    if given.get(key, getattr(Role(), key)) != getattr(Role(), key)
+                ]
     if not (sections["retrieval"].dense or sections["retrieval"].lexical):
         raise ConfigError("retrieval.dense and retrieval.lexical are both false; one of them must search")
+    sections |= {"preset": values.get("preset", ""), "roles": types.MappingProxyType(roles)}
     return Config(**sections, origins=types.MappingProxyType(origins), notices=tuple(notices))
+
+
+def _with_preset(settings: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """The layer's settings, with those of the preset that it names where it says nothing itself."""
+    name = settings.get("preset")
+    if not name:
+        return dict(settings)
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(f"{origin}: no such preset: {name!r}; there are {', '.join(PRESETS)}")
+    return {**PRESETS[name].settings, **settings}
+
+
+def _distrust_locations(values: dict[str, Any], origins: Mapping[str, str], site_file: str) -> list[str]:
+    """What the site said of its own address doesn't hold for another one that somebody set; the notices."""
+    notices = []
+    for key in [key for key, value in values.items() if key.endswith(".location") and value == "onsite"]:
+        address = f"{key.removesuffix('location')}base_url"
+        elsewhere = origins.get(address, site_file)
+        if elsewhere != site_file:
+            values[key] = "outside"
+            notices.append(f"{key} in {site_file} has no effect on {address} in {elsewhere}")
+    return notices
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -276,14 +234,45 @@ def expanded(path: str) -> Path:
         raise ConfigError(f"{path}: no such user; write the path without ~") from error
 
 
-def index_folder(config: Config) -> Path:
-    """Where the index is, or will be."""
-    return expanded(config.index.path) if config.index.path else data_folder() / "index"
+def index_folder(config: Config, *, writing: bool = False) -> Path:
+    """Where the index is; writing: where one will be made or changed.
+
+    Without a setting: the user's own, else the one that was installed with the program for all users. Who
+    may write that one changes it for all, as long as they have none of their own.
+    """
+    return _place(config.index.path, "index", "current", writing)
 
 
-def models_folder(config: Config) -> Path:
-    """Where the model files are, or will be."""
-    return expanded(config.model.folder) if config.model.folder else data_folder() / "models"
+def models_folder(config: Config, name: str = "", *, writing: bool = False) -> Path:
+    """The folder with the model's (default: the embedding model's); writing: where it will be put.
+
+    The rule is that of index_folder, for each model by itself.
+    """
+    name = name or config.model.name
+    return _place(config.model.folder, "models", f"{name}/model.json", writing)
+
+
+def models_folders(config: Config) -> list[Path]:
+    """All folders that may hold models, the one that counts first."""
+    if config.model.folder:
+        return [expanded(config.model.folder)]
+    return [data_folder() / "models", program_folder() / "models"]
+
+
+def program_folder() -> Path:
+    """Where models and an index are that were installed with the program, for all its users."""
+    return Path(sys.prefix) / "share" / "hyce"
+
+
+def _place(setting: str, kind: str, holds: str, writing: bool) -> Path:
+    """The folder of a kind. holds: the file by which it is known to have what is looked for."""
+    if setting:
+        return expanded(setting)
+    own, shared = data_folder() / kind, program_folder() / kind
+    if os.access(own / holds, os.R_OK):
+        return own
+    usable = os.access(program_folder(), os.W_OK) if writing else os.access(shared / holds, os.R_OK)
+    return shared if usable else own
 
 
 def _is_there(path: Path) -> bool:
@@ -308,7 +297,7 @@ def _keys(section: type) -> tuple[str, ...]:
 
 
 def _all_keys() -> list[str]:
-    return [f"{name}.{key}" for name, section in SECTIONS.items() for key in _keys(section)]
+    return ["preset", *(f"{name}.{key}" for name, section in SECTIONS.items() for key in _keys(section))]
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -321,10 +310,21 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: can't be read: {error.strerror}; check its permissions") from error
     settings: dict[str, Any] = {}
     for name, section in data.items():
-        if not isinstance(section, dict):
+        if name == "preset":
+            settings[name] = section
+        elif not isinstance(section, dict):
             raise ConfigError(f"{path}: `{name}` stands outside a section; write it below [section]")
-        settings.update({f"{name}.{key}": value for key, value in section.items()})
+        else:
+            settings.update(_flat(name, section))
     return settings
+
+
+def _flat(name: str, section: Mapping[str, Any]) -> dict[str, Any]:
+    """{"section.key": value} of a section and those within it."""
+    found: dict[str, Any] = {}
+    for key, value in section.items():
+        found.update(_flat(f"{name}.{key}", value) if isinstance(value, dict) else {f"{name}.{key}": value})
+    return found
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -343,7 +343,9 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _type(key: str) -> Any:
-    section, _, name = key.partition(".")
+    section, _, name = key.rpartition(".")
+    if not section:
+        return str
     return typing.get_type_hints(SECTIONS[section])[name]
 
 
@@ -388,16 +390,33 @@ def _check(key: str, value: Any, origin: str) -> None:
 
 _SMALLEST = {
     "index.max_page_mb": 0,
+    "web.rate": 0.01,
+    "web.at_once": 1,
+    "web.pages": 1,
+    "web.timeout": 0.1,
+    "web.retries": 0,
     "passages.size": 32,
     "model.threads": 0,
+    "model.timeout": 0.1,
+    "model.retries": 0,
+    "model.batch": 1,
+    "model.max_tokens": 16,
+    "reranker.timeout": 0.1,
+    "reranker.retries": 0,
+    "reranker.batch": 1,
     "retrieval.candidates": 1,
     "retrieval.passages": 1,
+    "retrieval.wordings": 2,
+    "retrieval.rounds": 1,
     "commands.most": 1,
     "policy.rate_limit": 0,
     "llm.timeout": 0.1,
     "llm.retries": 0,
     "llm.context_tokens": 1024,
     "llm.max_output_tokens": 16,
+    **{
+        f"llm.{role}.{key}": 0 for role in ROLES for key in ("timeout", "context_tokens", "max_output_tokens")
+    },
 }
 
 

@@ -1,4 +1,6 @@
-"""Where the language model is: its address, its key, and whether the site allows it.
+"""Where a served model is: its address, its key, and whether the site allows it.
+
+An endpoint's settings have the same names in each section that has one: [llm], [model] and [reranker].
 
 Addresses are compared by their parts, never as text: `https://good.example.evil.com` and
 `https://good.example@evil.com` both begin like `https://good.example`.
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hyce.config import SITE_FILE, Config
+from hyce.config import SITE_FILE, Config, llm_setting
 from hyce.errors import ConfigError, PolicyError
 
 Location = Literal["onsite", "outside"]
@@ -82,14 +84,18 @@ def parse_address(text: str, setting: str) -> Address:
     return Address(parts.scheme, parts.hostname, _PORTS[parts.scheme] if port is None else port, path)
 
 
-def location(config: Config) -> Location:
-    """Where what is sent to the configured endpoint ends up.
+Section = Literal["llm", "model", "reranker"]
+
+
+def location(config: Config, section: Section = "llm") -> Location:
+    """Where what is sent to the section's endpoint ends up.
 
     Raises PolicyError when the site doesn't allow it, ConfigError when an address can't be read.
     [policy] outside_endpoints wins over onsite_endpoints and over loopback: a gateway on this
     machine may lead out of the site.
     """
-    address = parse_address(config.llm.base_url, "llm.base_url")
+    said, named = getattr(config, section), _named(config, section)
+    address = parse_address(said.base_url, f"{named}.base_url")
     policy = config.policy
     if _below_any(address, policy.outside_endpoints, "policy.outside_endpoints"):
         return "outside"
@@ -98,37 +104,45 @@ def location(config: Config) -> Location:
     file = str(SITE_FILE) if SITE_FILE.exists() else "hyce.toml"
     if policy.outside_endpoints or policy.onsite_endpoints:
         raise PolicyError(
-            f"llm.base_url: {address} is not among the endpoints that the site allows, nothing was sent; use "
-            f"one of them, or have it added to onsite_endpoints or outside_endpoints in [policy] of {file}"
+            f"{named}.base_url: {address} is not among the endpoints that the site allows, nothing was sent; "
+            "use one of them, or have it added to onsite_endpoints or outside_endpoints in [policy] of "
+            f"{file}"
         )
-    if config.llm.location == "onsite":
+    if said.location == "onsite":
         return "onsite"
     raise PolicyError(
-        f"llm.base_url: {address} is outside the site, which has not consented to it, nothing was sent; "
-        f'consent is outside_endpoints = ["{address}"] in [policy] of {file}; if the endpoint is the '
-        'site\'s own, set location = "onsite" in [llm]'
+        f"{named}.base_url: {address} is outside the site, which has not consented to it, nothing was "
+        f'sent; consent is outside_endpoints = ["{address}"] in [policy] of {file}; if the endpoint is the '
+        f'site\'s own, set location = "onsite" in [{named}]'
     )
 
 
-def api_key(config: Config, environ: Mapping[str, str] | None = None) -> str:
-    """The key for the endpoint; "none" where no key is configured, as many local servers need none.
+def api_key(config: Config, environ: Mapping[str, str] | None = None, section: Section = "llm") -> str:
+    """The key for the section's endpoint; "none" where no key is configured, as many local servers need none.
 
     Raises ConfigError when the variable or the file that is configured holds no usable key, or when
     others can read the file.
     """
-    variable, file = config.llm.api_key_env, config.llm.api_key_file
+    said, named = getattr(config, section), _named(config, section)
+    variable, file = said.api_key_env, said.api_key_file
     if variable:
         key = (os.environ if environ is None else environ).get(variable, "").strip()
         if not key and not file:
             raise ConfigError(
-                f"llm.api_key_env: the variable {variable} is not set; export it, or use llm.api_key_file"
+                f"{named}.api_key_env: the variable {variable} is not set; export it, or use "
+                f"{named}.api_key_file"
             )
         if key:
-            return _usable(key, f"the variable {variable}")
+            return _usable(key, f"the variable {variable}", named)
     if file:
         path = Path(file).expanduser()
-        return _usable(_read_private(path).strip(), str(path))
+        return _usable(_read_private(path, named).strip(), str(path), named)
     return "none"
+
+
+def _named(config: Config, section: Section) -> str:
+    """The section by its name in the file: llm.answer where the address is that role's own."""
+    return llm_setting(config, "base_url").removesuffix(".base_url") if section == "llm" else section
 
 
 def _below_any(address: Address, entries: tuple[str, ...], setting: str) -> bool:
@@ -144,34 +158,37 @@ def _is_host(name: str) -> bool:
         return _HOST.fullmatch(name) is not None and ".." not in name
 
 
-def _read_private(path: Path) -> str:
+def _read_private(path: Path, section: str) -> str:
     """The file's text. Its state is looked at through the open file, so that it can't change between."""
     try:
         # Without O_NONBLOCK, opening a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise ConfigError(
-            f"llm.api_key_file: {path} can't be read: {error.strerror}; write the key to it, with mode 600"
+            f"{section}.api_key_file: {path} can't be read: {error.strerror}; write the key to it, with "
+            "mode 600"
         ) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ConfigError(f"llm.api_key_file: {path} is no ordinary file; write the key to one")
+            raise ConfigError(f"{section}.api_key_file: {path} is no ordinary file; write the key to one")
         if status.st_mode & 0o077:
             raise ConfigError(
-                f"llm.api_key_file: others can read or write {path}; run `chmod 600 {path}`, and replace the "
-                "key if others may have read it"
+                f"{section}.api_key_file: others can read or write {path}; run `chmod 600 {path}`, and "
+                "replace the key if others may have read it"
             )
         if status.st_uid not in (0, os.getuid()):
-            raise ConfigError(f"llm.api_key_file: {path} belongs to another user; use a file of your own")
+            raise ConfigError(
+                f"{section}.api_key_file: {path} belongs to another user; use a file of your own"
+            )
         return os.read(descriptor, 65536).decode("utf-8", "replace")
     finally:
         os.close(descriptor)
 
 
-def _usable(key: str, origin: str) -> str:
+def _usable(key: str, origin: str, section: str) -> str:
     if not key:
-        raise ConfigError(f"llm.api_key_file: {origin} is empty; write the key to it")
+        raise ConfigError(f"{section}.api_key_file: {origin} is empty; write the key to it")
     if not re.fullmatch(r"[\x21-\x7e]+", key):
         raise ConfigError(
             f"the key in {origin} holds spaces or other characters that no key has; store it alone"

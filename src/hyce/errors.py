@@ -9,6 +9,7 @@
     ├── ModelError            model files are missing, broken, or of another kind
     ├── StoreError            an index is missing, damaged, busy, or made with other settings
     ├── CatalogueError        a catalogue file is broken or can't be trusted
+    ├── BundleError           a bundle for machines without internet can't be made
     └── EndpointError         a model endpoint is down, slow, refuses, or answers garbage
 
 The edge (cli.main, later the web page) turns one into an exit code or an HTTP status, once.
@@ -53,6 +54,10 @@ class StoreError(HyceError):
 
 class CatalogueError(HyceError):
     """A catalogue file can't be read, doesn't follow its schema, or can be written by others."""
+
+
+class BundleError(HyceError):
+    """A package, a model or the index can't be packed, or the bundle's file can't be written."""
 
 
 class EndpointError(HyceError):

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from hyce.config import SECTIONS
+from hyce.presets import PRESETS
+from hyce.settings import ROLES, Role
 from hyce.surroundings import Surroundings
 
 
@@ -24,10 +26,15 @@ def render(found: Surroundings) -> str:
         "# Settings of hyce. A line with a leading # shows the default; remove the # to change it.",
         f"# Found here: batch system {found.scheduler}, modules {found.modules or 'none'}, "
         f"Lustre {', '.join(found.lustre) or 'none'}, GPUs {'yes' if found.gpus else 'none'}.",
+        "",
+        *_comment(f"Several settings at once: one of {', '.join(PRESETS)}."),
+        '# preset = ""',
     ]
     for name, section in SECTIONS.items():
-        lines += ["", *_comment(section.__doc__ or ""), f"[{name}]"]
-        lines += _keys(name, section, values)
+        lines += ["", *_comment(_purpose(name, section)), f"[{name}]"]
+        # A role's settings are explained once.
+        explained = section is not Role or name == f"llm.{next(iter(ROLES))}"
+        lines += _keys(name, section, values, explained=explained)
     return "\n".join(lines) + "\n"
 
 
@@ -44,9 +51,24 @@ def settings_page() -> str:
         "`[policy]` is the exception: where `/etc/hyce/hyce.toml` exists, it is read from there alone, and",
         "nothing overrides it.",
         "A file that others can write is refused, and so is a key that isn't listed here.",
+        "",
+        "## Presets",
+        "",
+        '`preset = "NAME"` above the first section, `HYCE_PRESET` or `--preset NAME` sets several at once.',
+        "What is written in the same place beside it wins, and so does a place that comes before it.",
     ]
+    for name, preset in PRESETS.items():
+        lines += ["", f"`{name}`: {preset.description}", "", "```toml"]
+        lines += [f"{key} = {_toml(value)}" for key, value in preset.settings.items()]
+        lines += ["```"]
     for name, section in SECTIONS.items():
-        lines += ["", f"## [{name}]", "", section.__doc__ or "", ""]
+        if section is Role and name != f"llm.{next(iter(ROLES))}":
+            continue
+        title = ", ".join(f"[llm.{role}]" for role in ROLES) if section is Role else f"[{name}]"
+        lines += ["", f"## {title}", ""]
+        if section is Role:
+            lines += [f"- `[llm.{role}]`: the model that {does}." for role, does in ROLES.items()] + [""]
+        lines += [section.__doc__ or "", ""]
         lines += ["| setting | type | default | meaning |", "| --- | --- | --- | --- |"]
         hints = typing.get_type_hints(section)
         for key in dataclasses.fields(section):
@@ -55,9 +77,16 @@ def settings_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _keys(name: str, section: type, values: Mapping[str, Any]) -> Iterator[str]:
+def _purpose(name: str, section: type) -> str:
+    role = name.removeprefix("llm.")
+    what = f"The model that {ROLES[role]}. " if section is Role else ""
+    return what + (section.__doc__ or "")
+
+
+def _keys(name: str, section: type, values: Mapping[str, Any], *, explained: bool) -> Iterator[str]:
     for key in dataclasses.fields(section):
-        yield from _comment(key.metadata["doc"])
+        if explained:
+            yield from _comment(key.metadata["doc"])
         chosen = values.get(f"{name}.{key.name}")
         if chosen is None:
             yield f"# {key.name} = {_toml(key.default)}"

@@ -17,6 +17,7 @@ from hyce.cli import catalogue, documents, questions, setup
 from hyce.cli.terminal import Terminal
 from hyce.config import SITE_FILE, Config, expanded, load
 from hyce.errors import HyceError, UsageError
+from hyce.presets import PRESETS
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,6 +72,9 @@ def _common() -> argparse.ArgumentParser:
     )
     group.add_argument(
         "--index", metavar="DIR", help="folder of the index (default: ~/.local/share/hyce/index)"
+    )
+    group.add_argument(
+        "--preset", choices=list(PRESETS), help="a named set of settings that stands above those of the files"
     )
     group.add_argument("--json", action="store_true", help="print JSON on stdout, messages on stderr")
     group.add_argument("--quiet", action="store_true", help="show no progress and no hints")
@@ -142,6 +146,8 @@ def _load(arguments: argparse.Namespace, site_file: Path) -> Config:
     if getattr(arguments, "writes_settings", False):
         # The file that it names is the one that it makes.
         return load(None, overrides, site_file=site_file)
+    if arguments.preset:
+        overrides["preset"] = arguments.preset
     if arguments.index:
         overrides["index.path"] = str(expanded(arguments.index).absolute())
     return load(arguments.config, overrides, site_file=site_file)
