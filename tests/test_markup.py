@@ -36,8 +36,8 @@ def lines(text: str, media_type: str = "text/markdown", folder: Path | None = No
 
 
 def test_an_unknown_kind_of_page_is_refused() -> None:
-    with pytest.raises(SourceError, match="application/pdf"):
-        markup.to_html(document("x", "application/pdf"))
+    with pytest.raises(SourceError, match="application/msword"):
+        markup.to_html(document("x", "application/msword"))
 
 
 # -- lists, fences and their indentation -----------------------------------------------------------------

@@ -33,4 +33,6 @@ def to_html(document: Document) -> str:
         if document.media_type == "text/plain":
             return plain.text_html(document.text)
         return plain.script_html(document.text, document.path)
+    if document.media_type in ("application/pdf", "text/troff"):
+        return document.text
     raise SourceError(f"{document.path}: hyce reads no {document.media_type}; convert it to HTML or Markdown")
