@@ -12,7 +12,8 @@ import pytest
 import tiny_model
 from numpy.typing import NDArray
 
-from hyce import graph
+from hyce.conversion import graph
+from hyce.conversion import weights as files
 from hyce.errors import ModelError
 
 IDS = np.array([[2, 4, 8, 5, 6, 1, 11, 3]], np.int32)
@@ -128,4 +129,4 @@ def test_a_prefix_before_the_names_is_taken_off(tmp_path: Any) -> None:
 
     weights = tiny_model.weights()
     save_file({"bert." + name: tensor for name, tensor in weights.items()}, tmp_path / "w")
-    assert graph.read_weights(tmp_path / "w").keys() == weights.keys()
+    assert files.read_weights(tmp_path / "w").keys() == weights.keys()

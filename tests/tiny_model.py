@@ -23,6 +23,14 @@ CONFIG: dict[str, Any] = {
     "max_position_embeddings": POSITIONS,
 }
 
+HEAD = {
+    "bert.pooler.dense.weight": (HIDDEN, HIDDEN),
+    "bert.pooler.dense.bias": (HIDDEN,),
+    "classifier.weight": (1, HIDDEN),
+    "classifier.bias": (1,),
+}
+"""What a cross-encoder has beside the encoder."""
+
 
 def weights(seed: int = 0) -> dict[str, NDArray[np.float32]]:
     """Random tensors under the names that transformers gives them."""
@@ -56,6 +64,20 @@ def weights(seed: int = 0) -> dict[str, NDArray[np.float32]]:
     return tensors
 
 
+def write_cross_encoder(folder: Path, seed: int = 0) -> Path:
+    """A folder with a cross-encoder: the encoder, BERT's pooler and a classifier of one score."""
+    write(folder, seed)
+    random = np.random.default_rng(seed + 1000)
+    tensors = {f"bert.{name}": tensor for name, tensor in weights(seed).items()}
+    for name, shape in HEAD.items():
+        tensors[name] = (random.normal(size=shape) * 0.5).astype(np.float32)
+    save_file(tensors, folder / "model.safetensors")
+    classifier = {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}
+    (folder / "config.json").write_text(json.dumps(CONFIG | classifier), encoding="utf-8")
+    (folder / "1_Pooling" / "config.json").unlink()
+    return folder
+
+
 def write(folder: Path, seed: int = 0) -> Path:
     """A folder such as sentence-transformers saves."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,6 +90,7 @@ def write(folder: Path, seed: int = 0) -> Path:
     special = [{"id": number, "content": word, "special": True} for number, word in enumerate(WORDS[:4])]
     plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     ends = [{"SpecialToken": {"id": word, "type_id": 0}} for word in ("[CLS]", "[SEP]")]
+    second = [{"Sequence": {"id": "B", "type_id": 1}}, {"SpecialToken": {"id": "[SEP]", "type_id": 1}}]
     tokenizer = {
         "version": "1.0",
         "truncation": {"max_length": 5, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
@@ -84,7 +107,7 @@ def write(folder: Path, seed: int = 0) -> Path:
         "post_processor": {
             "type": "TemplateProcessing",
             "single": [ends[0], {"Sequence": {"id": "A", "type_id": 0}}, ends[1]],
-            "pair": [ends[0], {"Sequence": {"id": "A", "type_id": 0}}, ends[1]],
+            "pair": [ends[0], {"Sequence": {"id": "A", "type_id": 0}}, ends[1], *second],
             "special_tokens": {
                 word: {"id": word, "ids": [number], "tokens": [word]}
                 for number, word in ((2, "[CLS]"), (3, "[SEP]"))

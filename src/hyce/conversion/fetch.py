@@ -50,6 +50,22 @@ KNOWN = {
     )
 }
 
+HUB = {
+    "multi-qa-MiniLM-L6-cos-v1": "sentence-transformers/multi-qa-MiniLM-L6-cos-v1",
+    "ms-marco-MiniLM-L-12-v2": "cross-encoder/ms-marco-MiniLM-L12-v2",
+    "multilingual-e5-small": "intfloat/multilingual-e5-small",
+}
+"""Repositories of further models by the names that settings and presets use; at the model hub only."""
+
+
+def at_hub(name: str) -> tuple[str, str]:
+    """A model's name here and its repository, of either; the latter is empty where there is none."""
+    if "/" not in name:
+        return name, HUB.get(name, "")
+    names = {repository: short for short, repository in HUB.items()}
+    return names.get(name, name.rpartition("/")[2]), name
+
+
 NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 WELCOME = ("sentence_bert_config.json", "1_Pooling/config.json")
 """Files with settings that have a usual value where the file is missing."""
@@ -76,10 +92,14 @@ def from_hub(known: Known, target: Path, report: Callable[[str], None]) -> str:
                 known.repository, name, revision=known.revision, local_dir=target, etag_timeout=5, token=False
             )
     except Exception as error:  # its errors and those of the HTTP library below share no base
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ModelError(f"the model hub gave no {name} of {known.repository}: {reason}") from error
+        raise ModelError(f"the model hub gave no {name} of {known.repository}: {reason(error)}") from error
     shutil.rmtree(target / ".cache", ignore_errors=True)
     return f"https://huggingface.co/{known.repository} at {known.revision}"
+
+
+def reason(error: Exception) -> str:
+    """What an error of a library says, in one line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def from_package(known: Known, target: Path, report: Callable[[str], None]) -> str:

@@ -1,8 +1,11 @@
 """The ONNX graph of a BERT encoder, built from its weights. No torch, no export.
 
-One graph takes one text: `ids`, int32 (1, length), [CLS] and [SEP] included. It gives
+One graph takes one text: `ids`, int32 (1, length), special tokens included. A bi-encoder's gives
   vector  float32 (1, dimensions): pooled over all ids, of length 1
   tokens  float32 (1, length, dimensions): the last hidden state, each row of length 1
+  hidden  float32 (1, length, dimensions): the same as it is; its rows' mean is what `vector` is made of
+A cross-encoder's takes also `types`, int32 (1, length): which of the two texts a token is of. It gives
+  score   float32 (1,): the classifier's raw output, no activation put on it
 There is no attention mask, because there is no padding: a text's vector then depends on that text alone,
 which a mask does not give when activations are quantised with one scale for the whole input.
 
@@ -13,10 +16,8 @@ of its time on the CPU.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -78,33 +79,6 @@ def architecture(config: Mapping[str, Any]) -> Architecture:
         ) from error
 
 
-def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
-    """The tensors of a safetensors file as float32, by their names without a leading "bert."."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError, KeyError) as error:
-        raise ModelError(f"{path}: not a readable safetensors file ({error}); fetch it again") from error
-    return {
-        name.removeprefix("bert."): np.asarray(tensor, np.float32)
-        for name, tensor in tensors.items()
-        if not name.endswith("position_ids")
-    }
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """A JSON object from a file."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: can't be read as JSON ({error}); fetch it again") from error
-    if not isinstance(value, dict):
-        raise ModelError(f"{path}: no JSON object; fetch it again")
-    return value
-
-
 def build(
     config: Mapping[str, Any], weights: Weights, precision: Precision, pooling: Pooling = "mean"
 ) -> onnx.ModelProto:
@@ -118,7 +92,28 @@ def build(
     for layer in range(shape.layers):
         hidden = graph.layer(hidden, f"encoder.layer.{layer}.")
     graph.outputs(hidden, pooling)
-    return graph.model()
+    return graph.model(
+        {"ids": [1, "length"]},
+        {
+            "vector": [1, shape.hidden],
+            "tokens": [1, "length", shape.hidden],
+            "hidden": [1, "length", shape.hidden],
+        },
+    )
+
+
+def build_cross_encoder(config: Mapping[str, Any], weights: Weights, precision: Precision) -> onnx.ModelProto:
+    """The encoder with BERT's pooler and a classifier of one score, which stay fp32: they are small.
+
+    Raises ModelError as `build`.
+    """
+    shape = architecture(config)
+    graph = _Graph(weights, shape, precision)
+    hidden = graph.embeddings(pairs=True)
+    for layer in range(shape.layers):
+        hidden = graph.layer(hidden, f"encoder.layer.{layer}.")
+    graph.score(hidden)
+    return graph.model({"ids": [1, "length"], "types": [1, "length"]}, {"score": [1]})
 
 
 @dataclass(slots=True)
@@ -157,15 +152,15 @@ class _Graph:
         )
         return names[0]
 
-    def embeddings(self) -> str:
+    def embeddings(self, *, pairs: bool = False) -> str:
         """Word and position embeddings, added and normalised: (1, length, hidden).
 
-        There is only one segment, so its embedding is added to the positions here. With int8 the word
-        table, half of all weights, is stored with one scale for each word.
+        One text is one segment, whose embedding is added to the positions here; pairs: `types` tells the
+        segment. With int8 the word table, half of all weights, is stored with one scale for each word.
         """
         words = self.weight("embeddings.word_embeddings.weight")
         positions = self.weight("embeddings.position_embeddings.weight")
-        segment = self.weight("embeddings.token_type_embeddings.weight")[0]
+        segments = self.weight("embeddings.token_type_embeddings.weight")
         if self.precision == "int8":
             scales = _scales(words, 1, 127)
             quantised = np.rint(words / scales[:, None]).astype(np.int8)
@@ -177,8 +172,13 @@ class _Graph:
             self.node("Gather", [self.constant("words", words), "ids"], "words.taken")
         self.node("Shape", ["ids"], "length", start=1, end=2)
         start = self.constant("start", np.zeros(1, np.int64))
-        self.node("Slice", [self.constant("positions", positions + segment), start, "length"], "places")
+        places = positions if pairs else positions + segments[0]
+        self.node("Slice", [self.constant("positions", places), start, "length"], "places")
         self.node("Add", ["words.taken", "places"], "embedded")
+        if pairs:
+            self.node("Gather", [self.constant("segments", segments), "types"], "segments.taken")
+            self.node("Add", ["embedded", "segments.taken"], "embedded.pair")
+            return self.normalised("embedded.pair", "embeddings.LayerNorm")
         return self.normalised("embedded", "embeddings.LayerNorm")
 
     def normalised(self, value: str, name: str) -> str:
@@ -290,19 +290,32 @@ class _Graph:
             self.node("Gather", [hidden, first], "pooled", axis=1)
         self.node("LpNormalization", ["pooled"], "vector", axis=-1, p=2)
         self.node("LpNormalization", [hidden], "tokens", axis=-1, p=2)
+        self.node("Identity", [hidden], "hidden")
 
-    def model(self) -> onnx.ModelProto:
-        size = self.shape.hidden
-        graph = helper.make_graph(
-            self.nodes,
-            "encoder",
-            [helper.make_tensor_value_info("ids", TensorProto.INT32, [1, "length"])],
-            [
-                helper.make_tensor_value_info("vector", TensorProto.FLOAT, [1, size]),
-                helper.make_tensor_value_info("tokens", TensorProto.FLOAT, [1, "length", size]),
-            ],
-            self.constants,
-        )
+    def score(self, hidden: str) -> None:
+        first = self.constant("first", np.array(0, np.int64))
+        self.node("Gather", [hidden, first], "pooler.first", axis=1)
+        self.affine("pooler.first", "pooler.dense")
+        self.affine(self.node("Tanh", ["pooler.dense"], "pooler"), "classifier")
+        self.node("Squeeze", ["classifier", self.constant("axes", np.array([1], np.int64))], "score")
+
+    def affine(self, value: str, name: str) -> str:
+        """value @ weight.T + bias, in fp32: (1, outputs)."""
+        parts = [
+            self.constant(f"{name}.{part}", self.weight(f"{name}.{part}")) for part in ("weight", "bias")
+        ]
+        return self.node("Gemm", [value, *parts], name, transB=1)
+
+    def model(
+        self, inputs: Mapping[str, list[int | str]], outputs: Mapping[str, list[int | str]]
+    ) -> onnx.ModelProto:
+        given = [
+            helper.make_tensor_value_info(name, TensorProto.INT32, form) for name, form in inputs.items()
+        ]
+        made = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, form) for name, form in outputs.items()
+        ]
+        graph = helper.make_graph(self.nodes, "encoder", given, made, self.constants)
         # The oldest versions that have these operators: any supported ONNX Runtime reads the file.
         imports = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=imports, ir_version=8)
