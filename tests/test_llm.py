@@ -25,7 +25,8 @@ from hyce.completion import Completion
 from hyce.config import Config, Llm, Policy, load
 from hyce.endpoint import api_key, location, parse_address
 from hyce.errors import ConfigError, EndpointError, PolicyError
-from hyce.llm import LONGEST_WAIT, ChatClient, output_tokens
+from hyce.llm import ChatClient, output_tokens
+from hyce.retry import LONGEST_WAIT
 
 QUESTION = [{"role": "user", "content": "How many nodes?"}]
 KEY = "sk-canary-0123456789abcdefghij"

@@ -8,23 +8,23 @@ pages, half streams and wrong content types.
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hyce.completion import Completion, UnreadableError, WrittenAnswer, read_body, read_event
-from hyce.config import Config
+from hyce.config import Config, for_role, llm_setting
 from hyce.endpoint import api_key, location, parse_address
 from hyce.errors import EndpointError
-from hyce.privacy import neutral, redact
+from hyce.privacy import neutral
+from hyce.retry import PassingError, broken_connection, quoted, repeated, retry_after
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
     from hyce.records import Message
 
-LONGEST_WAIT = 60.0
-"""Seconds: an endpoint that asks for a longer pause by Retry-After is given up at once."""
 MOST_BYTES = 8_000_000
 """A reply that is longer is not read to its end."""
 
@@ -47,16 +47,11 @@ _OPTIONAL = (
 )
 
 
-class _PassingError(Exception):
-    """A failure that another try may mend. `wait`: seconds that the endpoint asked for."""
-
-    def __init__(self, reason: str, remedy: str, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.reason, self.remedy, self.wait = reason, remedy, wait
-
-
 class ChatClient:
-    """Asks one endpoint. Raises PolicyError or ConfigError when made, before anything is sent."""
+    """Asks one endpoint, for any number of threads.
+
+    Raises PolicyError or ConfigError when made, before anything is sent.
+    """
 
     def __init__(
         self,
@@ -66,12 +61,13 @@ class ChatClient:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self.location = location(config)
-        self.address = str(parse_address(config.llm.base_url, "llm.base_url"))
+        self.address = str(parse_address(config.llm.base_url, llm_setting(config, "base_url")))
         self.model = config.llm.model
         self.config = config
         self._key = api_key(config, environ)
         self._sleep = sleep
         self._client: OpenAI | None = None
+        self._lock = threading.Lock()
         self._refused: set[str] = set()
 
     def __enter__(self) -> ChatClient:
@@ -99,16 +95,12 @@ class ChatClient:
         A failed connection, 408, 429 and 5xx are tried again, unless text has come already: then it is
         kept, and a notice says that it breaks off. Raises EndpointError.
         """
-        for attempt in range(self.config.llm.retries + 1):
-            try:
-                return self._adapting(messages, on_text, schema)
-            except _PassingError as failure:
-                wait = failure.wait if failure.wait is not None else min(0.5 * 2**attempt, 8.0)
-                if attempt == self.config.llm.retries or wait > LONGEST_WAIT:
-                    asked = f" and asks to wait {wait:.0f} s" if wait > LONGEST_WAIT else ""
-                    raise self.error(failure.reason + asked, failure.remedy) from failure
-            self._sleep(wait)
-        raise AssertionError("unreachable")
+        return repeated(
+            lambda: self._adapting(messages, on_text, schema),
+            self.config.llm.retries,
+            self.error,
+            self._sleep,
+        )
 
     def _adapting(
         self,
@@ -119,20 +111,22 @@ class ChatClient:
         """One try, repeated without the parameter that the endpoint says it doesn't take."""
         import openai
 
+        refusals: set[str] = set()  # of this request: others may be under way in other threads
         while True:
             body = request_body(self.config, messages, self._refused, schema)
             try:
                 return self._send(body, on_text)
             except openai.APIStatusError as error:
                 refused = _refused_parameter(error, body)
-                if refused is None or refused in self._refused:
+                if refused is None or refused in refusals:
                     raise self._status_error(error) from None
+                refusals.add(refused)
                 self._refused.add(refused)
             except openai.APITimeoutError as error:
                 raise self._silent(error) from None
             except openai.APIConnectionError as error:
-                raise _PassingError(
-                    _connection(error), "check llm.base_url, and that the server runs"
+                raise PassingError(
+                    broken_connection(error), f"check {self._named('base_url')}, and that the server runs"
                 ) from None
             except openai.OpenAIError as error:
                 raise self.error(self._quoted(str(error)), "check [llm] in hyce.toml") from None
@@ -162,25 +156,31 @@ class ChatClient:
             if not written.text:
                 if "Timeout" in type(error).__name__:
                     raise self._silent(error) from None
-                raise _PassingError(
-                    _connection(error), "check that the server runs, then ask again"
+                raise PassingError(
+                    broken_connection(error), "check that the server runs, then ask again"
                 ) from None
             written.broken = True
         except UnreadableError as error:
             if not written.text:
                 raise self.error(
                     self._quoted(str(error)),
-                    "llm.base_url must be the address of an OpenAI-compatible API (it usually ends in /v1)",
+                    f"{self._named('base_url')} must be the address of an OpenAI-compatible API (it usually "
+                    "ends in /v1)",
                 ) from None
             written.broken = True
         if not written.text.strip():
             raise self.error(
                 f"the answer was empty (finish reason: {self._quoted(written.finish_reason or 'none')})",
-                "raise llm.max_output_tokens if the model thinks for long, or use another model",
+                f"raise {self._named('max_output_tokens')} if the model thinks for long, or use another "
+                "model",
             )
         return written.completion(self.model)
 
     def _connect(self) -> OpenAI:
+        with self._lock:
+            return self._connected()
+
+    def _connected(self) -> OpenAI:
         if self._client is None:
             import ssl
 
@@ -214,30 +214,37 @@ class ChatClient:
         said = self._quoted(_said(error))
         if status in (408, 429) or status >= 500:
             reason = "too many requests (429)" if status == 429 else f"the server failed ({status}): {said}"
-            return _PassingError(reason, "ask again later", _retry_after(error.response.headers))
+            return PassingError(reason, "ask again later", retry_after(error.response.headers))
         if status in (401, 403):
             # The server's own words may hold parts of the key.
-            return self.error(f"the key was refused ({status})", "check llm.api_key_env or llm.api_key_file")
+            keys = f"{self._named('api_key_env')} or {self._named('api_key_file')}"
+            return self.error(f"the key was refused ({status})", f"check {keys}")
         if 300 <= status < 400:
             return self.error(
                 f"answered with a redirect ({status}), which is not followed",
-                "set llm.base_url to the final address",
+                f"set {self._named('base_url')} to the final address",
             )
         remedies = {
-            404: "check llm.base_url (it usually ends in /v1) and llm.model",
-            413: "lower llm.context_tokens",
-            400: "check llm.model; lower llm.context_tokens or llm.max_output_tokens if it is too long",
+            404: f"check {self._named('base_url')} (it usually ends in /v1) and {self._named('model')}",
+            413: f"lower {self._named('context_tokens')}",
+            400: f"check {self._named('model')}; lower {self._named('context_tokens')} or "
+            f"{self._named('max_output_tokens')} if it is too long",
         }
         return self.error(
             f"refused the request ({status}): {said}", remedies.get(status, "check [llm] in hyce.toml")
         )
 
-    def _silent(self, error: Exception) -> _PassingError | EndpointError:
+    def _silent(self, error: Exception) -> PassingError | EndpointError:
         if "Connect" in type(error).__name__ or "Connect" in type(error.__cause__).__name__:
-            return _PassingError("no connection in time", "check llm.base_url, and that the server runs")
+            remedy = f"check {self._named('base_url')}, and that the server runs"
+            return PassingError("no connection in time", remedy)
         return self.error(
-            f"no sign of life for {self.config.llm.timeout:g} s", "raise llm.timeout, or ask again later"
+            f"no sign of life for {self.config.llm.timeout:g} s",
+            f"raise {self._named('timeout')}, or ask again later",
         )
+
+    def _named(self, setting: str) -> str:
+        return llm_setting(self.config, setting)
 
     def error(self, reason: str, remedy: str) -> EndpointError:
         """The error to raise: the address, the model, what failed there, and what to do."""
@@ -246,9 +253,16 @@ class ChatClient:
 
     def _quoted(self, text: str) -> str:
         """What the endpoint said, in one line, without keys."""
-        line = " ".join(neutral(text.replace(self._key, "***") if self._key != "none" else text).split())
-        line = redact(line)
-        return line if len(line) <= 200 else line[:199] + "\N{HORIZONTAL ELLIPSIS}"
+        return quoted(text, self._key)
+
+
+def client_for(config: Config, role: str) -> ChatClient | None:
+    """A client for the model of a role (settings.ROLES); None where none is configured.
+
+    Raises PolicyError or ConfigError before anything is sent.
+    """
+    own = for_role(config, role)
+    return ChatClient(own) if own.llm.base_url and own.llm.model else None
 
 
 def output_tokens(config: Config) -> int:
@@ -304,30 +318,6 @@ def _said(error: Any) -> str:
     if isinstance(details, dict) and isinstance(details.get("message"), str):
         return str(details["message"])
     return str(details if details is not None else error.message)
-
-
-def _connection(error: BaseException) -> str:
-    """What went wrong with a connection, from the innermost cause."""
-    causes: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and len(causes) < 8:
-        causes.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    text = " ".join(str(causes[-1]).split())[:120] or type(causes[-1]).__name__
-    return f"the connection failed ({neutral(text)})"
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the endpoint asks to wait: a number or a date."""
-    import email.utils
-
-    text = headers.get("retry-after", "").strip()
-    if text.replace(".", "", 1).isdecimal() and text.isascii():
-        return float(text)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def _capped(pieces: Iterator[bytes]) -> Iterator[bytes]:

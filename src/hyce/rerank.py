@@ -1,4 +1,6 @@
-"""Late interaction: candidates ordered by how well each word of the question is met somewhere in them.
+"""What orders the candidates: late interaction, or a model that reads question and passage together.
+
+Late interaction: candidates ordered by how well each word of the question is met somewhere in them.
 
 Khattab and Zaharia 2020 (ColBERT), eq. 3: the sum over the question's tokens of the largest similarity to
 any token of the passage. Here with the token vectors of the embedding model itself, so there is no second
@@ -8,12 +10,46 @@ model to load.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyce.config import Config, models_folder
+
 TokenVectors = tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.int32]]
 """A passage's token vectors: int8 (n, d), a scale for each row (n,), vocabulary ids (n,)."""
+
+
+class Reranker(Protocol):
+    """A model that reads question and passage together."""
+
+    def score(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (len(texts),): the higher, the better the text answers the question."""
+        ...
+
+
+def open_reranker(config: Config) -> Reranker | None:
+    """The model that orders candidates where retrieval.rerank names one, else None.
+
+    Raises ModelError, ConfigError or PolicyError, with the remedy.
+    """
+    if config.retrieval.rerank == "cross-encoder":
+        from hyce.cross_encoder import OnnxCrossEncoder
+        from hyce.models import find
+
+        files = find(
+            config.reranker.name,
+            config.reranker.precision,
+            models_folder(config, config.reranker.name),
+            "cross-encoder",
+        )
+        return OnnxCrossEncoder(files, config.model.threads)
+    if config.retrieval.rerank == "endpoint":
+        from hyce.served_reranker import ServedReranker
+
+        return ServedReranker(config)
+    return None
 
 
 def late_interaction(
