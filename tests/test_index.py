@@ -287,10 +287,11 @@ def test_the_most_frequent_words_are_left_out_of_large_indexes(tmp_path: Path) -
             (60, '"rare7"'),
         ):
             assert lexical.affordable(database, stems, wanted, 300, rows) == expected
-        assert lexical.affordable(database, stems, ["common"], 300, 60) == '("common")'
+        assert lexical.affordable(database, stems, lexical.terms("common"), 300, 60) == '("common")'
         assert lexical.affordable(database, stems, [], 300, 60) == ""
         assert [reader.passages([n])[0].body for n, _ in reader.lexical("common", 3, rows=60)]
-        assert lexical.affordable(database, stems, ["common", "word2"], 300, 60) == '("word2" AND "common")'
+        both_frequent = lexical.terms("common word2")
+        assert lexical.affordable(database, stems, both_frequent, 300, 60) == '("word2" AND "common")'
         both = reader.lexical("word2 common", 300, rows=60)
         assert len(both) == 75
 

@@ -11,17 +11,22 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from hyce.languages import ENGLISH, of_question
+
 FILE = Path(__file__).parent / "vocabulary.toml"
 
 
 def field_terms(question: str) -> list[str]:
-    """The field's terms for what the question says, without those that it has itself; each once."""
+    """The field's terms for what the question says, without those that it has itself; each once.
+
+    None for a question in another language than English: there "die" and "room" mean something else.
+    """
     have = set(re.findall(r"\w+", question.lower()))
     terms: dict[str, None] = {}
     for said, means in _entries():
         if said.search(question):
             terms.update(dict.fromkeys(term for term in means if term.lower() not in have))
-    return list(terms)
+    return list(terms) if terms and of_question(question) in ("", ENGLISH) else []
 
 
 @cache

@@ -23,18 +23,20 @@ _SCHEMA = f"""
 CREATE TABLE source(source TEXT PRIMARY KEY, indexed TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE document(
     id INTEGER PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, digest TEXT NOT NULL,
-    title TEXT NOT NULL, url TEXT, date TEXT, UNIQUE(source, path));
+    title TEXT NOT NULL, url TEXT, date TEXT, memo TEXT NOT NULL, language TEXT NOT NULL,
+    UNIQUE(source, path));
 CREATE TABLE chunk(
     id INTEGER PRIMARY KEY, document INTEGER NOT NULL, ordinal INTEGER NOT NULL, titled INTEGER NOT NULL,
     anchor TEXT NOT NULL, segment INTEGER NOT NULL, row INTEGER NOT NULL,
     token_start INTEGER NOT NULL, tokens INTEGER NOT NULL);
 CREATE INDEX chunk_of_document ON chunk(document);
-CREATE VIRTUAL TABLE text USING fts5(title, heading, body, tokenize = '{TOKENIZER}');
+CREATE VIRTUAL TABLE text USING fts5(title, heading, body, forms, tokenize = '{TOKENIZER}');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(text, row);
 CREATE TABLE frequent(term TEXT PRIMARY KEY, passages INTEGER NOT NULL) WITHOUT ROWID;
 """
 # The text stands in `text` alone, under the rowid of its chunk. Its heading is JSON without the page's title
 # (`titled` says whether the title came first), so that the title's words aren't counted in two columns.
+# `forms` is empty for English; for other languages the passage's words once more, as forms.py makes them.
 
 
 def open_read_only(file: Path) -> sqlite3.Connection:

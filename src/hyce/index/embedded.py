@@ -28,6 +28,7 @@ from hyce.index.manifest import (
 )
 from hyce.index.segments import SegmentReader, Tokens, unpack_tokens
 from hyce.index.writer import IndexWriter, open_writer
+from hyce.languages import ENGLISH, beside_english
 from hyce.records import Passage
 
 __all__ = ["IndexReader", "IndexWriter", "Manifest", "estimate_bytes", "open_index", "open_writer"]
@@ -91,11 +92,11 @@ class IndexReader:
             self._database.close()
 
     def check(self, embedder_fingerprint: str) -> None:
-        """Raise StoreError unless the index was made with this model in this precision."""
+        """Raise StoreError unless the index was made with this model, used in the same way."""
         if self.manifest.embedder != embedder_fingerprint:
             raise StoreError(
                 f"{self.path}: made with the model {self.manifest.embedder}, not {embedder_fingerprint}; "
-                f"{REBUILD}, or set model.name and model.precision back"
+                f"{REBUILD}, or set the preset and [model] back"
             )
 
     def dense(self, vector: NDArray[np.float32], k: int) -> list[tuple[int, float]]:
@@ -123,17 +124,21 @@ class IndexReader:
         title: float = lexical.TITLE_WEIGHT,
         heading: float = lexical.HEADING_WEIGHT,
         body: float = lexical.BODY_WEIGHT,
+        forms: float = lexical.FORMS_WEIGHT,
         rows: int = lexical.ROWS_RANKED,
     ) -> list[tuple[int, float]]:
         """(passage id, BM25) of the k best that share a word with the question, best first.
 
-        title, heading, body: weights of the columns. rows: passages ranked, about; in a larger index the
-        question's frequent words count only together (see lexical.affordable).
+        In an index with pages in other languages than English, a word may stand there in another form.
+        title, heading, body, forms: weights of the columns. rows: passages ranked, about; in a larger index
+        the question's frequent words count only together (see lexical.affordable).
         """
         if k <= 0:
             return []
         with plain_errors(self.path):
-            wanted = lexical.terms(question)
+            held = self.manifest.languages
+            mixed = any(code != ENGLISH for code in held)
+            wanted = lexical.terms(question, beside_english(held, question), mixed=mixed)
             expression = lexical.query(wanted)
             if self.manifest.chunks > rows or len(wanted) > lexical.MOST_TERMS:
                 passages = self.manifest.chunks
@@ -142,7 +147,7 @@ class IndexReader:
                 return []
             found = self._database.execute(
                 "SELECT rowid, -rank FROM text WHERE text MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?",
-                (expression, f"bm25({title:.6f}, {heading:.6f}, {body:.6f})", k),
+                (expression, f"bm25({title:.6f}, {heading:.6f}, {body:.6f}, {forms:.6f})", k),
             ).fetchall()
         return [(int(number), float(score)) for number, score in found]
 

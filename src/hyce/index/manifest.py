@@ -25,7 +25,7 @@ from typing import Any
 
 from hyce.errors import StoreError
 
-FORMAT = 1
+FORMAT = 2
 """Version of everything below the index folder. Raise it with any change that old files don't follow."""
 
 REBUILD = "run `hyce index` to build it again"
@@ -71,6 +71,8 @@ class Manifest:
     """Size in bytes of each file, by its path below the index folder."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """When each source was last indexed, by the source (an absolute path or a URL)."""
+    languages: Mapping[str, int] = field(default_factory=dict)
+    """Pages in each language, by its code."""
 
     @property
     def settings(self) -> Settings:
@@ -120,17 +122,18 @@ def read_manifest(file: Path) -> Manifest:
 def _manifest(file: Path, data: dict[str, Any]) -> Manifest:
     kinds = {"embedder": str, "passages": str, "written": str, "token_vectors": bool}
     kinds |= {"dimensions": int, "documents": int, "chunks": int, "generation": int}
-    kinds |= {"segments": list, "files": dict, "sources": dict}
+    kinds |= {"segments": list, "files": dict, "sources": dict, "languages": dict}
     for name, kind in kinds.items():
         if not isinstance(data.get(name), kind):
             raise StoreError(f"{file}: damaged ({name}); {REBUILD}")
     try:
         segments = tuple((int(number), int(rows)) for number, rows in data["segments"])
         sizes = {str(name): int(size) for name, size in data["files"].items()}
+        languages = {str(code): int(pages) for code, pages in data["languages"].items()}
     except (TypeError, ValueError) as error:
         raise StoreError(f"{file}: damaged ({error}); {REBUILD}") from error
     known = {f.name: data[f.name] for f in dataclasses.fields(Manifest)}
-    return Manifest(**known | {"segments": segments, "files": sizes})
+    return Manifest(**known | {"segments": segments, "files": sizes, "languages": languages})
 
 
 def write_manifest(file: Path, manifest: Manifest) -> None:

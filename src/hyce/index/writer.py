@@ -18,7 +18,7 @@ from types import TracebackType
 import numpy as np
 
 from hyce.errors import StoreError
-from hyce.index import staging
+from hyce.index import forms, staging
 from hyce.index.database import pack_heading, plain_errors, storable
 from hyce.index.lock import Lock
 from hyce.index.manifest import (
@@ -94,6 +94,11 @@ class IndexWriter:
         self._committed_at = time.monotonic()
         self._open = True
 
+    @property
+    def token_vectors(self) -> bool:
+        """Whether token vectors are stored."""
+        return self._settings.token_vectors
+
     def __enter__(self) -> IndexWriter:
         return self
 
@@ -122,17 +127,42 @@ class IndexWriter:
             if found is None or found[1] != document.digest:
                 return False
             self._mark(found[0])
+            # A page keeps its date as long as it is the same; one without gets it once it is known.
+            dated = found[3] or document.date is None
+            if found[2] != document.memo or not dated:
+                self._change()
+                self._database.execute(
+                    "UPDATE document SET memo = ?, date = coalesce(date, ?) WHERE id = ?",
+                    (storable(document.memo), document.date, found[0]),
+                )
             return True
 
-    def seen(self, source: str, path: str) -> None:
-        """Keep what the index has of the page, or of all pages below a folder: it can't be read this time."""
+    def paths(self, source: str) -> list[str]:
+        """The pages that the index has of a source, in order."""
+        with plain_errors(self.path, writing=True):
+            rows = self._database.execute(
+                "SELECT path FROM document WHERE source = ? ORDER BY path", (storable(source),)
+            )
+            return [path for (path,) in rows]
+
+    def memo(self, source: str, path: str) -> str:
+        """What the source noted of the page when it was indexed; empty where it isn't there."""
+        with plain_errors(self.path, writing=True):
+            found = self._find(source, path)
+            return found[2] if found else ""
+
+    def seen(self, source: str, path: str, *, alone: bool = False) -> None:
+        """Keep what the index has of the page, or of all pages below a folder: it can't be read this time.
+
+        alone: the page only; of a site, `gpu` and `gpu/memory` may be two pages.
+        """
         with plain_errors(self.path, writing=True):
             self._touch(source)
             below = "" if path in ("", ".") else path + "/"
             for (number,) in self._database.execute(
                 "SELECT id FROM document WHERE source = ?1 "
-                "AND (path = ?2 OR substr(path, 1, length(?3)) = ?3)",
-                (storable(source), storable(path), storable(below)),
+                "AND (path = ?2 OR (NOT ?4 AND substr(path, 1, length(?3)) = ?3))",
+                (storable(source), storable(path), storable(below), alone),
             ).fetchall():
                 self._mark(number)
 
@@ -143,16 +173,19 @@ class IndexWriter:
         date: str | None,
         chunks: Sequence[Chunk],
         embeddings: Iterable[Embedding],
+        *,
+        language: str = "en",
     ) -> None:
         """Store a page with its passages in place of what the index had of it.
 
         embeddings: as many as chunks; one by one, so that a long page's need not be in memory together.
+        language: the page's, as a code of languages.py.
         Raises StoreError when the disk is full or a vector isn't usable; what is committed is kept, and the
         writer is closed.
         """
         try:
             with plain_errors(self.path, writing=True):
-                self._put(document, storable(page_title), date, chunks, embeddings)
+                self._put(document, storable(page_title), date, chunks, embeddings, language=language)
         except BaseException:
             self.close()  # half a page must never be committed
             raise
@@ -222,34 +255,39 @@ class IndexWriter:
         date: str | None,
         chunks: Sequence[Chunk],
         embeddings: Iterable[Embedding],
+        *,
+        language: str,
     ) -> None:
         self._touch(document.source)
         self._change()
         found = self._find(document.source, document.path)
         if found is not None:
             self._delete_chunks(found[0])
-        number = self._put_document(document, title, date)
+        number = self._put_document(document, title, date, language)
         self._mark(number)
         for ordinal, (chunk, embedding) in enumerate(zip(chunks, embeddings, strict=True)):
             self._check(document, embedding)
-            self._put_chunk(number, ordinal, title, chunk, embedding)
+            self._put_chunk(number, ordinal, title, chunk, embedding, language=language)
         self._uncommitted += 1 + len(chunks)
         late = time.monotonic() - self._committed_at > COMMIT_SECONDS
         if late or self._uncommitted >= self._commit_chunks:
             self._commit()
 
-    def _find(self, source: str, path: str) -> tuple[int, str] | None:
+    def _find(self, source: str, path: str) -> tuple[int, str, str, bool] | None:
+        """Number, digest and memo of a page, and whether it has a date."""
         row = self._database.execute(
-            "SELECT id, digest FROM document WHERE source = ? AND path = ?",
+            "SELECT id, digest, memo, date IS NOT NULL FROM document WHERE source = ? AND path = ?",
             (storable(source), storable(path)),
         ).fetchone()
-        return None if row is None else (row[0], row[1])
+        return None if row is None else (row[0], row[1], row[2], bool(row[3]))
 
-    def _put_document(self, document: Document, title: str, date: str | None) -> int:
+    def _put_document(self, document: Document, title: str, date: str | None, language: str) -> int:
         row = self._database.execute(
-            "INSERT INTO document(source, path, digest, title, url, date) VALUES (?, ?, ?, ?, ?, ?) "
+            "INSERT INTO document(source, path, digest, title, url, date, memo, language) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT(source, path) DO UPDATE SET digest = excluded.digest, title = excluded.title, "
-            "url = excluded.url, date = excluded.date RETURNING id",
+            "url = excluded.url, date = excluded.date, memo = excluded.memo, language = excluded.language "
+            "RETURNING id",
             (
                 storable(document.source),
                 storable(document.path),
@@ -257,11 +295,15 @@ class IndexWriter:
                 title,
                 None if document.url is None else storable(document.url),
                 date,
+                storable(document.memo),
+                language,
             ),
         ).fetchone()
         return int(row[0])
 
-    def _put_chunk(self, number: int, ordinal: int, title: str, chunk: Chunk, embedding: Embedding) -> None:
+    def _put_chunk(
+        self, number: int, ordinal: int, title: str, chunk: Chunk, embedding: Embedding, *, language: str
+    ) -> None:
         tokens = embedding.tokens if self._settings.token_vectors else embedding.tokens[:0]
         packed = pack_tokens(tokens, embedding.token_ids)
         row, start = self._segment.append(np.asarray(embedding.vector, np.float32).tobytes(), packed)
@@ -281,8 +323,8 @@ class IndexWriter:
             ),
         )
         self._database.execute(
-            "INSERT INTO text(rowid, title, heading, body) VALUES (?, ?, ?, ?)",
-            (found.lastrowid, title, heading, storable(chunk.body)),
+            "INSERT INTO text(rowid, title, heading, body, forms) VALUES (?, ?, ?, ?, ?)",
+            (found.lastrowid, title, heading, storable(chunk.body), _forms(title, chunk, language)),
         )
 
     def _delete_chunks(self, number: int) -> None:
@@ -339,7 +381,11 @@ class IndexWriter:
         staging.merge_if_worthwhile(self.path, self._settings, self._database)
         segments = staging.write_ids(self.path, self._settings, self._database, folder / "passages.ids")
         staging.finish_text(self._database)
-        documents = self._database.execute("SELECT count(*) FROM document").fetchone()[0]
+        languages = dict(
+            self._database.execute(
+                "SELECT language, count(*) FROM document GROUP BY language ORDER BY language"
+            )
+        )
         chunks = self._database.execute("SELECT count(*) FROM chunk").fetchone()[0]
         self._close_files()
         files = [folder / "passages.db", folder / "passages.ids"]
@@ -354,10 +400,17 @@ class IndexWriter:
             format=FORMAT,
             **dataclasses.asdict(self._settings),
             written=now,
-            documents=documents,
+            documents=sum(languages.values()),
             chunks=chunks,
             generation=self._generation,
             segments=segments,
             files=sizes,
             sources=sources,
+            languages=languages,
         )
+
+
+def _forms(title: str, chunk: Chunk, language: str) -> str:
+    """The passage's words in the forms of its language, those of title and headings as well."""
+    titled = chunk.heading if chunk.heading[:1] == (title,) else (title, *chunk.heading)
+    return forms.stored(storable("\n".join((*titled, chunk.body))), language)
