@@ -40,7 +40,7 @@ def parse(document: Document) -> Page:
     from hyce.content.notes import take_footnotes
     from hyce.content.sections import Reader
 
-    content, titles, date = _load(document)
+    content, titles, date, language = _load(document)
     short, long = take_footnotes(content)
     host = urlsplit(document.url or "").netloc.lower()
     reader = Reader(Inline(short, host), long)
@@ -63,7 +63,7 @@ def parse(document: Document) -> Page:
     words = " ".join(unit for s in sections for b in s.blocks for unit in b.units)
     if len(words.split()) <= STUB_WORDS and _MOVED.search(words):
         raise Hidden(f"{document.path}: only says that the page has moved")
-    return Page(title, tuple(sections), date or document.date)
+    return Page(title, tuple(sections), date or document.date, language)
 
 
 def paragraphs(document: Document) -> Page:
@@ -72,7 +72,7 @@ def paragraphs(document: Document) -> Page:
     from hyce.content.text import one_line, visible
     from hyce.content.tree import Element
 
-    content, titles, date = _load(document)
+    content, titles, date, language = _load(document)
     inline = Inline()
     found = content.xpath(".//p")
     elements = [e for e in found if isinstance(e, Element)] if isinstance(found, list) else []
@@ -82,7 +82,7 @@ def paragraphs(document: Document) -> Page:
     blocks = tuple(Block("paragraph", (text,)) for text in texts if text)
     if not blocks:
         raise Hidden(f"{document.path}: has no <p> text, which is all that passages.kind = paragraph reads")
-    return Page(title, (Section((title,), "", blocks),), date or document.date)
+    return Page(title, (Section((title,), "", blocks),), date or document.date, language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class _Titles:
     """In the browser's tab."""
 
 
-def _load(document: Document) -> tuple[Element, _Titles, str | None]:
-    """(the page's own content, its titles from meta-data, its date)."""
+def _load(document: Document) -> tuple[Element, _Titles, str | None, str]:
+    """(the page's own content, its titles from meta-data, its date, the language that it declares)."""
     from hyce.content import head
     from hyce.content.tree import clean, load
     from hyce.content.widgets import label_panels
@@ -116,7 +116,8 @@ def _load(document: Document) -> tuple[Element, _Titles, str | None]:
     label_panels(tree)
     content = clean(tree, whole_page=whole_page)
     above = found.title if whole_page and head.names_page(tree, content) else ""
-    return content, _Titles(known.title or above, found.title), known.date or found.date
+    titles = _Titles(known.title or above, found.title)
+    return content, titles, known.date or found.date, found.language
 
 
 def _title(titles: _Titles, h1: str, document: Document) -> str:

@@ -1,4 +1,4 @@
-"""What a web page's head tells: title, date, whether it leads elsewhere."""
+"""What a web page's head tells: title, date, language, whether it leads elsewhere."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Head:
     date: str | None = None
     redirect: bool = False
     hidden: str = ""
+    language: str = ""
 
 
 def read(tree: Element) -> Head:
@@ -40,6 +41,7 @@ def read(tree: Element) -> Head:
         date=date,
         redirect="refresh" in metas and "url" in metas["refresh"].lower(),
         hidden="kept out of search" if "nosearch" in metas else "",
+        language=str(tree.get("lang") or "") if tag(tree) == "html" else "",
     )
 
 

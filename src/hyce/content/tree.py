@@ -8,6 +8,7 @@ from typing import Any
 
 from lxml import etree
 
+from hyce.content import main
 from hyce.markup.words import words
 
 Element = etree._Element
@@ -35,7 +36,8 @@ _CHROME = re.compile(
     r"prev-next\S*|edit-this-page|skip-?link|skip-to-content|md-source-file|md-feedback|md-sidebar\S*|md-header\S*|md-footer\S*|"
     r"md-tabs\S*|md-skip|rst-footer-buttons|rst-versions|navbar\S*|site-footer|site-header|theme-doc-footer\S*|"
     r"pagination-nav\S*|cookie\S*|searchbox|edit-page\S*|page-nav\S*|backlink|toc-macro|page-metadata|printfooter|"
-    r"catlinks|breadcrumb-\S*|last-?updated|git-revision-date\S*)(?=\s|$)",
+    r"catlinks|breadcrumb-\S*|last-?updated|git-revision-date\S*|bd-sidebar\S*|sharedaddy|comments-area|mw-indicators)"
+    r"(?=\s|$)",
     re.IGNORECASE,
 )
 _CHROME_ROLES = words("navigation search banner contentinfo complementary menu menubar dialog alertdialog")
@@ -115,38 +117,16 @@ def clean(tree: Element, *, whole_page: bool) -> Element:
 
     whole_page: the tree is a finished web page with navigation, header and footer around its content.
     """
-    content = _main(tree) if whole_page else tree
+    content = main.find(tree) if whole_page else tree
+    if whole_page and tag(content) == "body":
+        for element in list(main.surroundings(content)):
+            remove(element)
     for element in list(content.iter()):
         if element is content:
             continue
         if not tag(element) or _hidden(element) or (whole_page and _is_chrome(element, content)):
             remove(element)
     return content
-
-
-def _main(tree: Element) -> Element:
-    for path in (
-        "//main",
-        "//*[@role='main']",
-        "//article",
-        "//*[contains(concat(' ', @class, ' '), ' md-content ')]",
-        "//div[contains(concat(' ', @class, ' '), ' documentwrapper ')]//div[@class='body']",
-        "//*[@id='main-content']",
-        "//*[@id='content']",
-        "//*[@id='main']",
-    ):
-        found = [e for e in _elements(tree, path) if "".join(_texts(e)).strip()]
-        if path == "//article" and len(found) > 1:
-            continue
-        if found:
-            return found[0]
-    bodies = _elements(tree, "//body")
-    return bodies[0] if bodies else tree
-
-
-def _elements(tree: Element, path: str) -> list[Element]:
-    found = tree.xpath(path)
-    return [e for e in found if isinstance(e, etree._Element)] if isinstance(found, list) else []
 
 
 def _hidden(element: Element) -> bool:
