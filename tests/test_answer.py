@@ -11,12 +11,13 @@ import pytest
 from found import HITS, match, output
 from scripted_llm import ScriptedLlm, Step, breaks, fails, says
 
+from hyce import gather
 from hyce.answer import Turn, answer, preview
 from hyce.citations import DROPPED, UNSUPPORTED
 from hyce.config import Commands, Config, Llm, Policy, Site
 from hyce.errors import PolicyError, UsageError
 from hyce.llm import ChatClient
-from hyce.records import Answer, CommandOutput, Hit, Match, Message, Routing
+from hyce.records import Answer, CommandOutput, Hit, Match, Message, Routing, Search
 from hyce.reply import NO_ANSWER
 
 QUESTION = "Why does my job wait?"
@@ -32,6 +33,10 @@ class Stages:
     retrieved: list[str] = field(default_factory=list)
     routed: list[str] = field(default_factory=list)
     produce: Callable[[Match], CommandOutput] = lambda wanted: output(wanted.command.id)
+
+    @property
+    def all(self) -> gather.Stages:
+        return gather.Stages(self.retrieve, self.route, self.run)
 
     def retrieve(self, question: str) -> Sequence[Hit]:
         self.retrieved.append(question)
@@ -70,9 +75,7 @@ def ask(*steps: Step, stages: Stages | None = None, question: str = QUESTION, **
             result = answer(
                 question,
                 config=config,
-                retrieve=stages.retrieve,
-                route=stages.route,
-                run=stages.run,
+                stages=stages.all,
                 client=client,
                 turns=turns,
                 on_text=shown.append,
@@ -84,9 +87,7 @@ def without_model(stages: Stages, config: Config | None = None) -> Answer:
     return answer(
         QUESTION,
         config=config or Config(),
-        retrieve=stages.retrieve,
-        route=stages.route,
-        run=stages.run,
+        stages=stages.all,
         client=None,
     )
 
@@ -164,7 +165,7 @@ def test_what_is_no_question_is_refused_before_anything_runs(question: str) -> N
     with pytest.raises(UsageError):
         ask(says("x"), stages=stages, question=question)
     with pytest.raises(UsageError):
-        preview(question, config=Config(), retrieve=stages.retrieve, route=stages.route, run=stages.run)
+        preview(question, config=Config(), stages=stages.all)
     assert (stages.ran, stages.retrieved) == ([], [])
 
 
@@ -283,6 +284,67 @@ def test_without_the_form_twice_the_reply_is_shown_as_it_is() -> None:
     assert "did not keep to the form" in outcome.answer.notices[0]
 
 
+# -- the plain prompt ------------------------------------------------------------------------------------
+
+
+def test_the_plain_prompt_asks_for_no_citations_and_misses_none() -> None:
+    outcome = ask(says("It waits for nodes."), prompt="plain")
+    result = outcome.answer
+    assert (result.text, result.notices, result.cited) == ("It waits for nodes.", (), False)
+    assert [(c.number, c.used) for c in result.citations] == [(1, False), (2, False), (3, False)]
+    (prompt,) = outcome.prompts
+    for words in ("42 PENDING", "Use sbatch.", "<<<source [1]", QUESTION):
+        assert words in prompt
+    assert "square brackets" not in prompt
+    assert ask(says("It waits [1].")).answer.cited
+
+
+def test_citations_that_come_all_the_same_are_checked() -> None:
+    result = ask(says("It waits [1], [9]."), prompt="plain").answer
+    assert result.text == "It waits [1],."
+    assert result.notices == (DROPPED,)
+    assert [c.used for c in result.citations] == [True, False, False]
+
+
+def test_the_plain_prompt_asks_for_reasons_too() -> None:
+    outcome = ask(
+        says('{"reasons": "The list says so.", "answer": "It waits."}'), prompt="plain", chain_of_thought=True
+    )
+    assert outcome.answer.text == outcome.shown == "It waits."
+    assert (outcome.answer.reasons, outcome.answer.notices) == ("The list says so.", ())
+    assert '"reasons"' in outcome.prompts[0]
+    assert "citations" not in outcome.prompts[0]
+
+
+# -- a search with a model's help ------------------------------------------------------------------------
+
+
+def test_what_helped_the_search_is_told_and_timed() -> None:
+    stages = Stages(routing=Routing())
+    near = tuple(replace(hit, similarity=0.9) for hit in HITS)
+    helped: list[str] = []
+
+    def transform(text: str) -> Search:
+        helped.append(text)
+        return Search(near, ("squeue reasons",), ("Not all went well.",), model_ms=7.0)
+
+    turns = (Turn("Which queues are there?", "Three [1]."),)
+    for conversation in ((), turns):
+        got = answer(
+            QUESTION,
+            config=Config(),
+            stages=replace(stages.all, transform=transform),
+            client=None,
+            turns=conversation,
+        )
+        assert got.searched == ("squeue reasons",)
+        assert got.notices[0] == "Not all went well."
+        assert got.timings_ms["transform"] == 7.0
+        assert list(got.timings_ms)[:3] == ["retrieve", "transform", "match"]
+    assert helped == [QUESTION, f"Which queues are there?\n{QUESTION}"]
+    assert stages.retrieved == [QUESTION]
+
+
 # -- security --------------------------------------------------------------------------------------------
 
 
@@ -313,7 +375,7 @@ def test_without_consent_nothing_is_sent() -> None:
     with pytest.raises(PolicyError, match="nothing was sent"):
         ChatClient(config)
     with pytest.raises(PolicyError, match="nothing was sent"):
-        preview(QUESTION, config=config, retrieve=stages.retrieve, route=stages.route, run=stages.run)
+        preview(QUESTION, config=config, stages=stages.all)
     assert stages.ran == []
 
 
@@ -342,7 +404,7 @@ def test_outside_an_output_that_may_not_leave_is_shown_but_not_sent() -> None:
 
 
 def show(stages: Stages, config: Config) -> list[Message]:
-    return preview(QUESTION, config=config, retrieve=stages.retrieve, route=stages.route, run=stages.run)
+    return preview(QUESTION, config=config, stages=stages.all)
 
 
 def test_a_preview_is_what_is_sent_and_sends_nothing() -> None:
@@ -355,9 +417,7 @@ def test_a_preview_is_what_is_sent_and_sends_nothing() -> None:
             answer(
                 QUESTION,
                 config=config,
-                retrieve=stages.retrieve,
-                route=stages.route,
-                run=stages.run,
+                stages=stages.all,
                 client=client,
             )
         assert server.requests[0].body["messages"] == shown
@@ -398,9 +458,7 @@ def test_a_follow_up_is_also_searched_with_the_question_before() -> None:
     got = answer(
         QUESTION,
         config=Config(),
-        retrieve=stages.retrieve,
-        route=stages.route,
-        run=stages.run,
+        stages=stages.all,
         client=None,
         turns=(Turn("Which queues are there?", "Three [1]."),),
     )

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyce.config import Config, Llm
-from hyce.context import Context, build, cut_end, cut_middle, estimate, fit, measure, token_length
+from hyce.context import Context, build, cut_end, cut_middle, fit, measure, token_length
 from hyce.endpoint import Location
 from hyce.errors import ConfigError
 from hyce.llm import output_tokens
 from hyce.prompts import Source
 from hyce.records import Command, CommandOutput, Hit, Match, Passage, Turn
+from hyce.tokens import estimate
 
 
 def words(text: str) -> int:

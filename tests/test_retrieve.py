@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from word_embedder import WordEmbedder
 
 from hyce import retrieve
@@ -23,7 +24,7 @@ from hyce.indexing import expect, index_sources, passage_settings
 from hyce.models import find
 from hyce.records import Chunk, Document, Hit, Passage
 from hyce.retrieve import Retriever, open_retriever
-from hyce.sources.survey import survey
+from hyce.sources.read import survey
 
 HERE = Path(__file__).parent
 KESTREL = HERE.parent / "examples" / "kestrel"
@@ -83,6 +84,87 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"rerank": "none", "lexical": False},
     {"rerank": "none", "dense": False},
 )
+
+
+class Scored:
+    """A Reranker double: a text's score is how often it holds the letter e. `seen` keeps what it read."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def score(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.seen += texts
+        return np.array([text.count("e") for text in texts], np.float32)
+
+
+# -- a model that reads question and passage together ------------------------------------------------------
+
+
+def reranked(index: IndexReader, reranker: Scored, **settings: Any) -> Retriever:
+    chosen: dict[str, Any] = {"rerank": "cross-encoder", "join": False} | settings
+    return Retriever(index, WordEmbedder(), Retrieval(**chosen), Site(), reranker)
+
+
+def test_a_reranker_orders_the_candidates_and_reads_heading_and_body(index: IndexReader) -> None:
+    reranker = Scored()
+    hits = reranked(index, reranker, passages=20).retrieve("home directory quota")
+    assert [hit.score for hit in hits] == sorted(
+        (float(h.passage.text.count("e")) for h in hits), reverse=True
+    )
+    assert sorted(reranker.seen) == sorted(f"Page\n{body}" for (body,) in PAGES.values())
+
+
+def test_a_reranker_reads_so_many_candidates_and_the_best_few_stay(index: IndexReader) -> None:
+    reranker = Scored()
+    dense = reranked(index, reranker, lexical=False, candidates=3, passages=2)
+    plain = retriever(index, lexical=False, rerank="none", passages=3).retrieve("quota of the directory")
+    assert len(dense.retrieve("quota of the directory")) == 2
+    assert sorted(reranker.seen) == sorted(hit.passage.text for hit in plain)
+    both = Scored()
+    reranked(index, both, candidates=3).retrieve("quota of the directory")
+    assert len(both.seen) == 3, "both searches together give it no more than one alone"
+
+
+# -- what can be switched off ----------------------------------------------------------------------------
+
+
+def test_neighbours_stay_apart_where_joining_is_off(tmp_path: Path) -> None:
+    pages = {"a.md": ["the quota of a home directory", "the quota of a project directory"]}
+    with build(tmp_path / "index", pages) as reader:
+        joined = retriever(reader).retrieve("quota directory")
+        apart = retriever(reader, join=False).retrieve("quota directory")
+    assert len(joined) == 1
+    assert sorted(bodies(apart)) == sorted(pages["a.md"])
+
+
+def test_other_clusters_rank_as_they_are_where_that_is_off(tmp_path: Path) -> None:
+    pages = {
+        "osprey.md": ["the quota on Osprey is small"],
+        **{p: t for p, t in PAGES.items() if p != "quota.md"},
+    }
+    site = Site(cluster="Merlin", clusters=("Merlin", "Osprey"))
+    with build(tmp_path / "index", pages) as reader:
+        lower = retriever(reader, site, passages=20).retrieve("quota")
+        alike = retriever(reader, site, passages=20, clusters=False).retrieve("quota")
+    score = {hit.passage.path: hit.score for hit in lower}
+    plain = {hit.passage.path: hit.score for hit in alike}
+    assert plain["osprey.md"] > score["osprey.md"]
+    assert all(plain[path] == pytest.approx(score[path]) for path in plain if path != "osprey.md")
+
+
+def test_texts_beside_the_question_move_the_dense_search_alone(index: IndexReader) -> None:
+    dense = retriever(index, lexical=False, rerank="none")
+    (login,) = PAGES["login.md"]
+    assert dense.retrieve("zebra crossing", also=[login])[0].passage.path == "login.md"
+    words = retriever(index, dense=False, rerank="none")
+    assert words.retrieve("zebra crossing", also=[login]) == []
+    question = "home directory quota"
+    own = WordEmbedder().embed([question])[0].vector
+    beside = WordEmbedder().embed([login])[0].vector
+    mean = (own + beside) / np.linalg.norm(own + beside)
+    for hit in dense.retrieve(question, also=[login]):
+        vector = WordEmbedder().embed([hit.passage.text])[0].vector
+        assert hit.similarity == pytest.approx(float(vector @ mean), abs=1e-5)
 
 
 # -- each way of searching -------------------------------------------------------------------------------
@@ -370,7 +452,9 @@ def test_evidence_is_found_in_the_sample_documentation(kestrel: Kestrel) -> None
 
 
 def test_the_expected_number_of_passages_is_near(kestrel: Kestrel) -> None:
-    expected, _ = expect(survey(str(KESTREL)).bytes, kestrel.config.passages.size)
+    found = survey(str(KESTREL))
+    assert found is not None
+    expected, _ = expect(found.bytes, kestrel.config.passages.size)
     assert kestrel.passages / 2 < expected < kestrel.passages * 2
 
 

@@ -8,23 +8,30 @@ from dataclasses import dataclass
 from functools import partial
 
 from hyce.answer import Turn, answer, preview
-from hyce.config import Config
-from hyce.llm import ChatClient
+from hyce.config import Config, for_role
+from hyce.decide import decide
+from hyce.gather import NEAR, Decide, Stages, Transform
+from hyce.llm import ChatClient, client_for
 from hyce.records import Answer, CommandOutput, Hit, Match, Routing
 from hyce.retrieve import Retriever, open_retriever
 from hyce.router import Router, open_router
 from hyce.runner import Runner
+from hyce.score import unstretched
+from hyce.transform import Transformer, no_model
 
 
 @dataclass(frozen=True)
 class Assistant:
-    """Answers questions with one index, one catalogue and, where one is configured, one language model."""
+    """Answers questions with one index, one catalogue and, where they are configured, language models."""
 
     config: Config
+    """As the model that writes the answers sees it."""
     retriever: Retriever
     router: Router | None
     client: ChatClient | None
     runner: Runner
+    transform: Transform | None = None
+    decide: Decide | None = None
 
     def answer(
         self, question: str, *, turns: Sequence[Turn] = (), on_text: Callable[[str], None] | None = None
@@ -33,9 +40,7 @@ class Assistant:
         return answer(
             question,
             config=self.config,
-            retrieve=self._retrieve,
-            route=self._route,
-            run=partial(self._run, question),
+            stages=self._stages(question, self.transform, self.decide),
             client=self.client,
             turns=turns,
             on_text=on_text,
@@ -43,13 +48,14 @@ class Assistant:
 
     def preview(self, question: str) -> list[dict[str, str]]:
         """The messages that a model would be sent; commands run, nothing is sent."""
-        return preview(
-            question,
-            config=self.config,
-            retrieve=self._retrieve,
-            route=self._route,
-            run=partial(self._run, question),
-        )
+        return preview(question, config=self.config, stages=self._stages(question))
+
+    def _stages(
+        self, question: str, transform: Transform | None = None, decide: Decide | None = None
+    ) -> Stages:
+        near = unstretched(NEAR, self.router.background) if self.router else NEAR
+        run = partial(self._run, question)
+        return Stages(self._retrieve, self._route, run, transform, decide, near)
 
     def _retrieve(self, question: str) -> Sequence[Hit]:
         return self.retriever.retrieve(question)
@@ -74,11 +80,44 @@ def open_assistant(
     """
     runner = Runner(config, report=report)
     with ExitStack() as opened:
-        client = None
-        if use_model and config.llm.base_url and config.llm.model:
-            client = opened.enter_context(ChatClient(config))
+
+        def client(role: str) -> ChatClient | None:
+            found = client_for(config, role) if use_model else None
+            return opened.enter_context(found) if found else None
+
+        answering = client("answer")
+        choosing = client("commands") if config.commands.matching == "llm" else None
+        helps = config.retrieval.transform != "none" or config.retrieval.decide
+        helping = client("queries") if helps else None
+        if use_model and helps and helping is None:
+            report(no_model(config))
         retriever = opened.enter_context(open_retriever(config))
         router = None
         if config.commands.enabled:
-            router = open_router(config, embedder=retriever.embedder, client=client, report=report)
-        yield Assistant(config, retriever, router, client, runner)
+            router = open_router(
+                config,
+                embedder=retriever.embedder,
+                client=choosing,
+                reranker=retriever.reranker,
+                report=report,
+            )
+        yield Assistant(
+            for_role(config, "answer"),
+            retriever,
+            router,
+            answering,
+            runner,
+            _transform(config, retriever, helping),
+            # Without a model that answers there is only what is found.
+            _decide(config, helping) if answering else None,
+        )
+
+
+def _transform(config: Config, retriever: Retriever, client: ChatClient | None) -> Transform | None:
+    if client is None or config.retrieval.transform == "none":
+        return None
+    return Transformer(retriever, client).search
+
+
+def _decide(config: Config, client: ChatClient | None) -> Decide | None:
+    return partial(decide, client=client) if client and config.retrieval.decide else None

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from hyce import prompts
+from hyce import prompts, tokens
 from hyce.citations import check
 from hyce.config import Config
 from hyce.endpoint import Location
-from hyce.errors import ConfigError
 from hyce.llm import output_tokens
 from hyce.privacy import redact
 from hyce.prompts import Source
 from hyce.records import CommandOutput, Explanation, Hit, Match, Message, Turn, command_line
-
-Length = Callable[[str], int]
+from hyce.tokens import Length, longest
 
 _RAN = ("ok", "failed", "timeout")
 _SMALLEST = 48
@@ -37,11 +32,13 @@ class Context:
     """False when the question leaves no room for any source."""
     withheld: tuple[CommandOutput, ...]
     """Those that were left out because they may not leave the site."""
+    unsourced: bool = False
+    """Whether the model is asked to reply without any source, because none is needed."""
 
     @property
     def answerable(self) -> bool:
         """Whether there is anything to ask a model about."""
-        return self.fits and bool(self.sources)
+        return self.fits and (self.unsourced or bool(self.sources))
 
 
 def build(
@@ -56,11 +53,13 @@ def build(
     turns: Sequence[Turn] = (),
     explanations: Sequence[Explanation] = (),
     further: Sequence[str] = (),
+    unsourced: bool = False,
 ) -> Context:
     """The messages for a question, within llm.context_tokens less the longest answer.
 
     For an endpoint outside the site, outputs whose entry may not leave it are left out, and the rest
-    is redacted, the question and earlier turns too. further: our own remarks for the model.
+    is redacted, the question and earlier turns too. further: our own remarks for the model. unsourced:
+    nothing was looked up, because nothing is needed.
     """
     clean = redact if where == "outside" else str
     length = token_length(config)
@@ -68,16 +67,22 @@ def build(
     remarks = [clean(remark) for remark in (*further, *split.remarks)]
 
     def messages(sources: Sequence[Source], kept: Sequence[Turn]) -> tuple[Message, ...]:
+        asked, site = clean(question), config.site
+        if unsourced:
+            return tuple(
+                prompts.unsourced(asked, today=today, centre=site.name, cluster=site.cluster, turns=kept)
+            )
         return tuple(
             prompts.answer(
-                clean(question),
+                asked,
                 sources,
                 today=today,
-                centre=config.site.name,
-                cluster=config.site.cluster,
+                centre=site.name,
+                cluster=site.cluster,
                 turns=kept,
                 remarks=remarks,
                 chain_of_thought=config.llm.chain_of_thought,
+                cited=config.llm.prompt == "cited",
             )
         )
 
@@ -99,7 +104,7 @@ def build(
     sources, cuts = fit(candidates, room, length)
     fits = room >= 0 and bool(sources or not candidates)
     notices = (*split.notices, *(left_out if forgotten else ()), *cuts)
-    return Context(messages(sources, kept), tuple(sources), notices, fits, split.kept_back)
+    return Context(messages(sources, kept), tuple(sources), notices, fits, split.kept_back, unsourced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,37 +194,7 @@ def fit(candidates: Sequence[Source], room: int, length: Length) -> tuple[list[S
 
 def token_length(config: Config) -> Length:
     """Measures a text in the model's tokens with llm.tokenizer, or else estimates them too high."""
-    if not config.llm.tokenizer:
-        return estimate
-    from tokenizers import Tokenizer
-
-    path = Path(config.llm.tokenizer).expanduser()
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise ConfigError(
-            f"llm.tokenizer: {path} can't be read as a tokenizer.json; leave it out or mend it"
-        ) from error
-    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
-
-
-def estimate(text: str) -> int:
-    """Tokens of a text, estimated too high for the tokenizers in use.
-
-    A word counts one for each three letters, a digit, a mark and a line break count one each, blanks
-    beyond one count a half, and what is not ASCII counts its bytes.
-    """
-    tokens = 0
-    for piece in re.finditer(r"[A-Za-z]+|[ \t]+|[^A-Za-z \t]+", text):
-        first = piece[0][0]
-        size = len(piece[0])
-        if first in " \t":
-            tokens += size // 2
-        elif first.isascii() and first.isalpha():
-            tokens += math.ceil(size / 3)
-        else:
-            tokens += len(piece[0].encode("utf-8", "replace"))
-    return tokens
+    return tokens.token_length(config.llm.tokenizer, "llm.tokenizer")
 
 
 def measure(messages: Sequence[Message], length: Length) -> int:
@@ -229,12 +204,12 @@ def measure(messages: Sequence[Message], length: Length) -> int:
 
 def cut_middle(text: str, room: int, length: Length) -> str:
     """The text's beginning and end, within `room` tokens, with a mark where the middle was left out."""
-    return _longest(len(text), lambda kept: _without_middle(text, kept), room, length)
+    return longest(len(text), lambda kept: _without_middle(text, kept), room, length)
 
 
 def cut_end(text: str, room: int, length: Length) -> str:
     """The text's beginning, within `room` tokens, with a mark where it was cut."""
-    return _longest(len(text), lambda kept: f"{text[:kept].rstrip()}\n[cut here]", room, length)
+    return longest(len(text), lambda kept: f"{text[:kept].rstrip()}\n[cut here]", room, length)
 
 
 def passage_label(hit: Hit) -> str:
@@ -248,20 +223,6 @@ def _without_middle(text: str, kept: int) -> str:
     head, tail = kept - kept // 3, kept // 3
     end = text[len(text) - tail :] if tail else ""
     return f"{text[:head].rstrip()}\n[... {len(text) - kept} characters left out here ...]\n{end.lstrip()}"
-
-
-def _longest(most: int, version: Callable[[int], str], room: int, length: Length) -> str:
-    """The longest version within `room`, by bisection over the characters kept; empty if none fits."""
-    low, high = 0, most
-    best = ""
-    while low < high:
-        middle = (low + high) // 2
-        candidate = version(middle)
-        if length(candidate) <= room:
-            best, low = candidate, middle + 1
-        else:
-            high = middle
-    return best
 
 
 def _cut(source: Source, room: int, length: Length, *, middle: bool) -> Source | None:

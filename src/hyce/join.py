@@ -59,13 +59,21 @@ def _place(passage: Passage) -> tuple[str, str, int]:
 
 
 def _joined(passages: Sequence[Passage]) -> Passage:
-    """One passage that begins where the first does; a new heading on the way stands on its own line."""
+    """One passage that begins where the first does; what is new in a heading path stands on its own line."""
     first = passages[0]
     if len(passages) == 1:
         return first
     lines = [first.body]
     for previous, passage in pairwise(passages):
         if passage.heading != previous.heading and passage.heading:
-            lines.append(passage.heading[-1])
+            lines.append(" > ".join(_below(previous.heading, passage.heading)))
         lines.append(passage.body)
     return replace(first, body="\n".join(lines))
+
+
+def _below(before: Sequence[str], heading: Sequence[str]) -> Sequence[str]:
+    """The part of the heading path that differs from the one before it, the last heading at least."""
+    same = 0
+    while same < min(len(before), len(heading) - 1) and before[same] == heading[same]:
+        same += 1
+    return heading[same:]

@@ -1,5 +1,8 @@
 """A question -> ranked passages: dense and lexical search, fused, reranked, neighbours joined.
 
+What orders the candidates is late interaction together with both searches' scores, or else a model that reads
+question and passage together (rerank.py), or the fused ranks alone.
+
 The weights below were chosen on the question sets of three centres and of the sample documentation
 together; benchmarks/retrieval.py measures them, and what each part brings.
 """
@@ -16,12 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyce.config import Config, Retrieval, Site, index_folder, models_folder
-from hyce.embed import Embedder
+from hyce.config import Config, Retrieval, Site, index_folder
+from hyce.embed import Embedder, open_embedder
 from hyce.index.embedded import IndexReader
 from hyce.join import join_neighbours
 from hyce.records import Hit, Passage
-from hyce.rerank import late_interaction
+from hyce.rerank import Reranker, late_interaction, open_reranker
 from hyce.vocabulary import field_terms
 
 DENSE_WEIGHT = 0.3
@@ -62,15 +65,14 @@ class _Query:
 
 @contextmanager
 def open_retriever(config: Config) -> Iterator[Retriever]:
-    """A retriever on the configured index. Raises StoreError or ModelError with the remedy."""
-    from hyce import embed, models
+    """A retriever on the configured index. Raises StoreError, ModelError or PolicyError with the remedy."""
     from hyce.index.embedded import open_index
 
-    files = models.find(config.model.name, config.model.precision, models_folder(config))
+    embedder = open_embedder(config)
+    reranker = open_reranker(config)
     with open_index(index_folder(config)) as index:
-        index.check(files.fingerprint)
-        embedder = embed.OnnxEmbedder(files, config.model.threads)
-        yield Retriever(index, embedder, config.retrieval, config.site)
+        index.check(embedder.fingerprint)
+        yield Retriever(index, embedder, config.retrieval, config.site, reranker)
 
 
 class _Aside:
@@ -100,40 +102,63 @@ class _Aside:
 
 
 class Retriever:
-    """Finds passages in one index with one embedder."""
+    """Finds passages in one index with one embedder and, where one is given, one reranker."""
 
-    def __init__(self, index: IndexReader, embedder: Embedder, settings: Retrieval, site: Site) -> None:
+    def __init__(
+        self,
+        index: IndexReader,
+        embedder: Embedder,
+        settings: Retrieval,
+        site: Site,
+        reranker: Reranker | None = None,
+    ) -> None:
         self.index = index
         self.embedder = embedder
+        self.reranker = reranker
         self._settings = settings
         self._site = site
-        self._late = settings.rerank == "late" and index.manifest.token_vectors
+        stored = index.manifest.token_vectors and embedder.token_vectors
+        self._late = settings.rerank == "late" and stored
 
-    def retrieve(self, question: str, k: int | None = None) -> list[Hit]:
-        """The best passages, best first, at most k (default: retrieval.passages)."""
-        query = self._query(question)
-        dense, lexical = self._search(query, max(self._settings.candidates, k or 0))
+    def retrieve(self, question: str, k: int | None = None, *, also: Sequence[str] = ()) -> list[Hit]:
+        """The best passages, best first, at most k (default: retrieval.passages).
+
+        also: texts whose vectors are averaged with the question's for the dense search.
+        """
+        query = self._query(question, also)
+        count = max(self._settings.candidates, k or 0)
+        dense, lexical = self._search(query, count)
         ids = list(dict.fromkeys(number for number, _ in (*dense, *lexical)))
         if not ids:
             return []
+        if self.reranker and dense and lexical:
+            # Each candidate costs the reranker a run: as many as one search alone would give it.
+            ids = _best(ids, _fused(ids, [dense, lexical]), count)
         passages = self.index.passages(ids)
         similarity = self.index.similarity(query.vector, ids)
         if self._late:
             scores = self._late_scores(query, passages, similarity, lexical)
+        elif self.reranker:
+            scores = self.reranker.score(question, [passage.text for passage in passages])
         else:
             scores = _fused(ids, [ranking for ranking in (dense, lexical) if ranking])
-        scores = scores - OTHER_CLUSTER * scores.std() * self._elsewhere(question, passages)
+        if self._settings.clusters:
+            scores = scores - OTHER_CLUSTER * scores.std() * self._elsewhere(question, passages)
         order = np.argsort(-scores, kind="stable")
         ranked = [(passages[i], float(scores[i]), float(similarity[i])) for i in order]
-        joined = join_neighbours(ranked)[: k or self._settings.passages]
-        return [Hit(rank, score, passage, cosine) for rank, (passage, score, cosine) in enumerate(joined, 1)]
+        shown = join_neighbours(ranked) if self._settings.join else ranked
+        best = shown[: k or self._settings.passages]
+        return [Hit(rank, score, passage, cosine) for rank, (passage, score, cosine) in enumerate(best, 1)]
 
-    def _query(self, question: str) -> _Query:
-        """The question's vectors, with those of the field's terms for what it says."""
+    def _query(self, question: str, also: Sequence[str]) -> _Query:
+        """The question's vectors, with those of the field's terms for what it says and of `also`."""
         terms = field_terms(question) if self._settings.vocabulary else []
         texts = [question, f"{question} {' '.join(terms)}"] if terms else [question]
-        own, extended = (self.embedder.embed(texts, tokens=self._late) * 2)[:2]
+        own, extended = (self.embedder.embed(texts, tokens=self._late, query=True) * 2)[:2]
         vector = own.vector + TERM_SHARE * extended.vector
+        if also:
+            beside = self.embedder.embed(also)
+            vector = vector / np.linalg.norm(vector) + sum(each.vector for each in beside)
         # The terms stand behind the question, so that their tokens come after as many as it has.
         count = len(own.tokens)
         added = len(extended.tokens) - count
@@ -221,6 +246,11 @@ def _standard(scores: Scores) -> Scores:
     """Mean 0, deviation 1."""
     standard: Scores = (scores - scores.mean()) / (scores.std() + np.float32(1e-6))
     return standard
+
+
+def _best(ids: Sequence[int], scores: Scores, count: int) -> list[int]:
+    """The `count` ids of the highest scores, best first."""
+    return [ids[i] for i in np.argsort(-scores, kind="stable")[:count]]
 
 
 def _fused(ids: Sequence[int], rankings: Sequence[Ranking]) -> Scores:

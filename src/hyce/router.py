@@ -12,11 +12,12 @@ from hyce.companions import supporting
 from hyce.config import Config
 from hyce.embed import Embedder
 from hyce.errors import EndpointError
-from hyce.joint import compete
+from hyce.joint import compete, compete_reranked
 from hyce.llm import ChatClient
 from hyce.match import Matcher, open_matcher
 from hyce.records import Command, Hit, Match, Routing
 from hyce.refuse import why_refused
+from hyce.rerank import Reranker
 from hyce.run import available
 
 CANDIDATES = 8
@@ -33,15 +34,23 @@ class Router:
         config: Config,
         matcher: Matcher,
         entries: Catalogue,
-        client: ChatClient | None,
         offered: Callable[[Command], bool],
+        *,
+        client: ChatClient | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
-        """client: for matching = llm; offered: whether an entry can run here."""
+        """offered: whether an entry can run here; client: for matching = llm; reranker: for joint."""
         self._config = config
         self._matcher = matcher
         self._entries = entries
         self._client = client
         self._offered = offered
+        self._reranker = reranker
+
+    @property
+    def background(self) -> float:
+        """Mean cosine of two of the catalogue's texts: how near the model puts what has little in common."""
+        return self._matcher.background
 
     def route(
         self, question: str, hits: Sequence[Hit] = (), *, scheduler: str | None = None
@@ -65,7 +74,18 @@ class Router:
         if refused:
             return Routing(refused=refused), hits
         described = self._matcher.by_description(question, scheduler=scheduler)
-        winners, kept = compete(hits, described, self._config.retrieval.passages)
+        retrieval = self._config.retrieval
+        if self._reranker:
+            winners, kept = compete_reranked(
+                question,
+                hits,
+                described,
+                self._reranker,
+                candidates=retrieval.candidates,
+                places=retrieval.passages,
+            )
+        else:
+            winners, kept = compete(hits, described, retrieval.passages)
         return Routing(commands=tuple(winners)), kept
 
     def _chosen(self, question: str, own: Routing, scheduler: str | None) -> Routing:
@@ -89,11 +109,15 @@ def open_router(
     *,
     embedder: Embedder | None = None,
     client: ChatClient | None = None,
+    reranker: Reranker | None = None,
     scheduler: str | None = None,
     assume_available: bool = False,
     report: Callable[[str], None] = lambda _: None,
 ) -> Router:
-    """A router for these settings; the arguments are open_matcher's. Raises CatalogueError and ModelError."""
+    """A router for these settings. client, reranker: as the Router has them; the others are open_matcher's.
+
+    Raises CatalogueError and ModelError.
+    """
     entries = catalogue.load_for(config)
     matcher = open_matcher(
         config,
@@ -107,6 +131,7 @@ def open_router(
         config,
         matcher,
         entries,
-        client,
         lambda command: assume_available or available(command, policy=config.policy) is None,
+        client=client,
+        reranker=reranker,
     )
