@@ -21,12 +21,13 @@ class BagOfWords:
     """A deterministic Embedder: each word adds to one dimension, texts that share words are near."""
 
     fingerprint = "bag-of-words"
+    token_vectors = True
     dimensions = 512
 
     def __init__(self) -> None:
         self.embedded: list[str] = []
 
-    def embed(self, texts: Sequence[str], *, tokens: bool = False) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], *, tokens: bool = False, query: bool = False) -> list[Embedding]:
         self.embedded += texts
         return [Embedding(self._vector(text), np.empty((0, self.dimensions), np.float32)) for text in texts]
 

@@ -31,11 +31,13 @@ def example_vectors(
     embedder: Embedder,
     caches: Sequence[Path],
     *,
+    descriptions: int = 0,
     write: bool = True,
     report: Callable[[str], None] = lambda _: None,
 ) -> Array:
     """Shape (texts, dimensions), each row of length 1.
 
+    descriptions: how many of the texts, the first ones, are descriptions; all others are questions.
     caches: folders that may hold them. What none holds is embedded and written to the first, with `write`.
     A file that is damaged counts as none; a folder that can't be written costs time, nothing else.
     report: is told before texts are embedded.
@@ -49,8 +51,11 @@ def example_vectors(
     new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     if new:
         report(f"embedding {len(new)} texts of the commands, once for this catalogue and model")
-        embedded = embedder.embed(list(new.values()))
-        known |= {key: each.vector for key, each in zip(new, embedded, strict=True)}
+        described = set(keys[:descriptions])
+        for query in (False, True):
+            some = {key: text for key, text in new.items() if (key not in described) == query}
+            embedded = embedder.embed(list(some.values()), query=query)
+            known |= {key: each.vector for key, each in zip(some, embedded, strict=True)}
         if write:
             _store(caches[0], embedder, known)
     shape = (len(texts), embedder.dimensions)

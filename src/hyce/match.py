@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +24,14 @@ from numpy.typing import NDArray
 
 from hyce import catalogue, values
 from hyce.catalogue import Catalogue
-from hyce.config import Config, cache_folder, index_folder, models_folder
-from hyce.embed import Embedder, OnnxEmbedder
+from hyce.config import Config, cache_folder, index_folder
+from hyce.embed import Embedder, open_embedder
 from hyce.example_vectors import example_vectors, example_weights, keep_vectors, keep_weights
-from hyce.models import find
+from hyce.languages import ENGLISH, english_only, of_question
 from hyce.records import Command, Match, Routing
 from hyce.refuse import why_refused
 from hyce.run import available
-from hyce.score import Likeness
+from hyce.score import Likeness, background, stretched
 
 THRESHOLD = 0.15
 MARGIN = 0.01
@@ -42,6 +43,10 @@ NUMBERED = 0.1
 DESCRIBED = 0.1
 """Taken from the cosine of a description, by which an entry without questions is judged as well: little is
 learnt from one text."""
+NOT_ENGLISH = (
+    "No command was run: the embedding model knows English alone, and the question seems to be in another "
+    "language. Ask in English for the present state of things."
+)
 MISSING = 0.1
 """How far an entry whose value is missing must be ahead for the question to be about nothing else."""
 
@@ -80,12 +85,14 @@ class Matcher:
         most: int = 2,
         scheduler: str | None = None,
         offered: Callable[[Command], bool] = lambda _: True,
+        english_only: bool = False,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         """cache: folder for vectors and what is learnt from them; caches: further ones that are only read.
         documentation: questions that no command answers.
         scheduler: the batch system whose entries are offered, None for all; offered: further entries
-        to leave out, such as those that can't run here. report: is told of longer work."""
+        to leave out, such as those that can't run here. english_only: whether the embedder knows no other
+        language. report: is told of longer work."""
         self._commands = tuple(commands)
         self._embedder = embedder
         self._caches = (*([cache] if cache else []), *caches)
@@ -94,6 +101,7 @@ class Matcher:
         self._threshold = threshold
         self._most = most
         self._scheduler = scheduler
+        self._english_only = english_only
         self._report = report
         self._offered = tuple(offered(command) for command in self._commands)
         self._texts, self._examples = _layout(self._commands, self._documentation)
@@ -109,6 +117,15 @@ class Matcher:
         refused = why_refused(question)
         if refused:
             return Routing(refused=refused)
+        routing = self._matched(question, scheduler)
+        foreign = self._english_only and of_question(question) not in ("", ENGLISH)
+        if foreign and (routing.commands or routing.ask_back):
+            # What led to a command is a word that looks alike: as often to a wrong one as to the right.
+            return Routing(notices=(NOT_ENGLISH,))
+        return routing
+
+    def _matched(self, question: str, scheduler: str | None) -> Routing:
+        """What the scores lead to."""
         candidates, documentation = self._ranked(question, scheduler)
         needed = max(self._threshold, documentation)
         if not candidates or candidates[0].score < needed:
@@ -137,6 +154,11 @@ class Matcher:
             for match in _matches(candidates)
         ]
         return sorted(matches, key=lambda match: -match.score)
+
+    @cached_property
+    def background(self) -> float:
+        """Mean cosine of two of the catalogue's texts (score.background)."""
+        return background(self._text_vectors())
 
     def keep(self, folder: Path) -> None:
         """Store what is made of the catalogue's texts in a folder that readers are given in `caches`."""
@@ -172,7 +194,8 @@ class Matcher:
             wording = wordings[values.generalised(question, params or {})]
             score = max(scores[0, answer], scores[wording, answer]) + _named(params)
             if not self._commands[position].questions:
-                score = max(score, self._text_vectors()[position] @ asked[0] - DESCRIBED)
+                cosine = self._text_vectors()[position] @ asked[0]
+                score = max(score, stretched(cosine, field.likeness.background) - DESCRIBED)
             if self._offered[position]:
                 candidates.append(_Candidate(self._commands[position], params, min(1.0, float(score))))
         candidates.sort(key=lambda candidate: -candidate.score)
@@ -227,14 +250,20 @@ class Matcher:
         known = self._text_vectors()
         new = [text for text in wordings if text not in self._row]
         vectors = {
-            text: embedding.vector for text, embedding in zip(new, self._embedder.embed(new), strict=True)
+            text: embedding.vector
+            for text, embedding in zip(new, self._embedder.embed(new, query=True), strict=True)
         }
         return np.stack([vectors[text] if text in vectors else known[self._row[text]] for text in wordings])
 
     def _text_vectors(self) -> NDArray[np.float32]:
         if self._vectors is None:
             self._vectors = example_vectors(
-                self._texts, self._embedder, self._caches, write=self._write, report=self._report
+                self._texts,
+                self._embedder,
+                self._caches,
+                descriptions=len(self._commands),
+                write=self._write,
+                report=self._report,
             )
         return self._vectors
 
@@ -289,9 +318,7 @@ def open_matcher(
     Raises CatalogueError and ModelError.
     """
     commands = list((entries or catalogue.load_for(config)).values())
-    if embedder is None:
-        files = find(config.model.name, config.model.precision, models_folder(config))
-        embedder = OnnxEmbedder(files, config.model.threads)
+    embedder = embedder or open_embedder(config)
     configured = None if config.site.scheduler == "auto" else config.site.scheduler
     return Matcher(
         commands,
@@ -303,6 +330,7 @@ def open_matcher(
         most=config.commands.most,
         scheduler=scheduler or configured,
         offered=lambda command: assume_available or available(command, policy=config.policy) is None,
+        english_only=english_only(config.model.name),
         report=report,
     )
 
