@@ -55,7 +55,9 @@ def test_a_source_that_is_not_there(home: Home, docs: Path) -> None:
     fails(home.hyce("index", missing), missing, "no such folder")
     fails(home.hyce("search", "q"), "no index")
     assert home.hyce("index", str(docs)).code == 0
-    fails(home.hyce("index", str(docs), missing), missing)
+    both = home.hyce("index", str(docs), missing)
+    assert (both.code, both.err.count(missing)) == (1, 1)
+    assert "1 pages unchanged" in both.out and "1 failed" in both.out
     fails(home.hyce("index", str(docs / "good.pdf")), "good.pdf")
     (docs / "data.csv").write_text("1,2", encoding="utf-8")
     fails(home.hyce("index", str(docs / "data.csv")), "hyce reads .md")
@@ -398,7 +400,7 @@ def test_damaged_model_files(kestrel: Home, tmp_path: Path, name: str, damage: s
         ("[nonsense]\nx = 1", "no such setting"),
         ("[retrieval]\npassages = 'six'", "a whole number"),
         ("[retrieval]\npassages = 0", "at least 1"),
-        ("[retrieval]\nrerank = 'best'", "one of late, none"),
+        ("[retrieval]\nrerank = 'best'", "one of late, cross-encoder"),
         ("[policy]\ncatalogue = '/x'", "a list of texts"),
         ("[index]\nmax_page_mb = true", "a number"),
     ],

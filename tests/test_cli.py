@@ -185,7 +185,7 @@ def test_pages_that_are_left_out_on_purpose_are_listed_with_verbose_only(home: H
 
 
 def test_index_of_nothing_known_names_the_remedy(home: Home, docs: Path) -> None:
-    fails(home.hyce("index"), "hyce index FOLDER", code=2)
+    fails(home.hyce("index"), "hyce index SOURCE", code=2)
     assert home.hyce("index", str(docs)).code == 0
     fails(home.hyce("index", "--remove", "/nope"), "/nope", str(docs), code=2)
 
@@ -307,6 +307,14 @@ def test_match_offers_what_is_installed_only(kestrel: Home) -> None:
     found = kestrel.hyce("match", "which of my jobs are running", "--json").json["commands"]
     for scheduler, program in installed.items():
         assert program or not any(row["id"].startswith(scheduler) for row in found)
+
+
+def test_match_says_where_nothing_would_run(kestrel: Home) -> None:
+    off = {"commands.enabled": False}
+    found = kestrel.hyce("match", "how many nodes are free?", "--assume-available", "--json", settings=off)
+    assert found.json["commands"]
+    assert "switched off" in found.err
+    assert kestrel.hyce("match", "how many nodes are free?", "--json").err == ""
 
 
 def test_match_refuses_with_a_reason(kestrel: Home) -> None:
@@ -643,7 +651,7 @@ def test_init_in_the_usual_place_and_as_json(home: Home) -> None:
 def test_models_list(home: Home, tmp_path: Path) -> None:
     found = home.hyce("models", "list", "--json").json
     assert {(model["name"], model["precision"]) for model in found} >= {("all-MiniLM-L6-v2", "int8")}
-    assert "all-MiniLM-L6-v2  int8  384 dimensions" in home.hyce("models", "list").out
+    assert "all-MiniLM-L6-v2  bi-encoder  int8  384 dimensions" in home.hyce("models", "list").out
     empty = {"model.folder": str(tmp_path / "none")}
     assert home.hyce("models", "list", "--json", settings=empty).json == []
     assert "hyce models pull" in home.hyce("models", "list", settings=empty).out

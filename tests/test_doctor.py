@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from hyce import catalogue, config, doctor, models, sandbox
 from hyce.config import Config
 from hyce.doctor import Finding, examine
 from hyce.index.embedded import open_writer
+from hyce.indexing import passage_settings
 from hyce.records import Chunk, Document
 
 
@@ -44,7 +46,7 @@ def build_index(settings: Config, *, token_vectors: bool = True) -> None:
         config.index_folder(settings),
         embedder=embedder.fingerprint,
         dimensions=embedder.dimensions,
-        passages="test",
+        passages=passage_settings(settings),
         token_vectors=token_vectors,
     ) as writer:
         chunks = [Chunk(("Page",), "", "text"), Chunk(("Page",), "", "more")]
@@ -125,7 +127,7 @@ def test_a_missing_model_fails_with_how_to_get_it(healthy: Config, tmp_path: Pat
     without = replace(healthy, model=config.Model(folder=str(tmp_path)))
     found = one(without, "embedding model", "fail")
     assert str(tmp_path) in found.text
-    assert found.remedy == "get it with `hyce models pull`"
+    assert found.remedy.startswith("get it with `hyce models pull ")
 
 
 def test_a_broken_model_fails(healthy: Config, tmp_path: Path) -> None:
@@ -209,6 +211,29 @@ def test_missing_token_vectors_are_noted_where_they_would_be_used(healthy: Confi
 
 
 # -- commands --------------------------------------------------------------------------------------------
+
+
+def test_an_index_with_passages_of_other_settings_is_noted(healthy: Config) -> None:
+    other = replace(healthy, passages=config.Passages(kind="paragraph"))
+    note = one(other, "index", "note")
+    assert "structure/160" in note.text and "paragraph/160" in note.text
+    assert "hyce index" in note.remedy
+
+
+def test_the_folder_of_the_reranker_is_its_own(
+    healthy: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    shared = tmp_path / "environment" / "share" / "hyce" / "models"
+    models.pull("tiny-cross", shared, source=tiny_model.write_cross_encoder(tmp_path / "source", seed=2))
+    settings = replace(
+        healthy,
+        model=replace(healthy.model, folder=""),
+        reranker=config.Reranker(name="tiny-cross"),
+        retrieval=config.Retrieval(rerank="cross-encoder"),
+    )
+    assert one(settings, "reranker", "ok").text == f"tiny-cross, int8, in {shared}"
 
 
 def test_the_usable_commands_are_counted(healthy: Config) -> None:

@@ -221,14 +221,43 @@ def test_an_unreadable_folder_keeps_its_pages(setup: Setup, monkeypatch: pytest.
     assert setup.bodies() == THREE
 
 
-def test_a_missing_source_leaves_the_published_index_as_it_was(setup: Setup, tmp_path: Path) -> None:
+def test_where_no_source_can_be_read_the_published_index_stays_as_it_was(
+    setup: Setup, tmp_path: Path
+) -> None:
     setup.run()
-    setup.page("quota.md", "# Quota\n\nEach home has 80 GB.\n")
     with pytest.raises(SourceError, match="no such folder"):
-        setup.run(setup.docs, tmp_path / "missing")
+        setup.run(tmp_path / "missing", tmp_path / "gone")
     assert setup.bodies() == THREE
-    setup.run()
-    assert setup.bodies()["quota.md"] == "Each home has 80 GB."
+
+
+def test_a_source_that_is_gone_keeps_its_pages_and_the_others_go_on(setup: Setup, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "gpu.md").write_text("# GPUs\n\nFour in a node.\n")
+    setup.run(setup.docs, other)
+    setup.page("quota.md", "# Quota\n\nEach home has 80 GB.\n")
+    (other / "gpu.md").unlink()
+    other.rmdir()
+    report = setup.run(other, setup.docs)
+    (failure,) = report.failed
+    assert (failure.path, failure.reason) == (str(other), "no such folder or file; check the path")
+    bodies = setup.bodies()
+    assert bodies["quota.md"] == "Each home has 80 GB."
+    assert bodies["gpu.md"] == "Four in a node."
+
+
+def test_where_the_index_is_built_anew_every_source_must_be_there(setup: Setup, tmp_path: Path) -> None:
+    """Nothing is kept of a source then: publishing without it would lose it."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "gpu.md").write_text("# GPUs\n\nFour in a node.\n")
+    setup.run(setup.docs, other)
+    (other / "gpu.md").unlink()
+    other.rmdir()
+    setup.embedder = WordEmbedder("another model")
+    with pytest.raises(SourceError, match="no such folder"):
+        setup.run(setup.docs, other)
+    assert setup.bodies()["gpu.md"] == "Four in a node."
 
 
 # -- several sources -------------------------------------------------------------------------------------
@@ -245,6 +274,10 @@ def test_sources_are_independent(setup: Setup, tmp_path: Path) -> None:
     assert counts(setup.run(setup.docs, other)) == (3, 4, 0, 3, 1)
     with setup.writer() as writer:
         assert writer.sources() == sorted([str(setup.docs), str(other)])
+
+
+def test_a_source_that_is_named_twice_is_read_once(setup: Setup) -> None:
+    assert counts(setup.run(setup.docs, setup.docs)) == (3, 4, 4, 0, 0)
 
 
 def test_one_file_is_a_source(setup: Setup) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from hyce.config import Config, Policy, index_folder, models_folder
+from hyce.config import Config, Policy, for_role, index_folder, models_folder
 from hyce.errors import HyceError
 from hyce.programs import PROGRAM_DIRECTORIES
 
@@ -30,6 +30,7 @@ def examine(config: Config) -> Iterator[Finding]:
     checks: tuple[tuple[str, Callable[[Config], Iterator[Finding]]], ...] = (
         ("settings", _settings),
         ("embedding model", _model),
+        ("reranker", _reranker),
         ("index", _index),
         ("commands", _commands),
         ("safety layers", _layers),
@@ -40,8 +41,7 @@ def examine(config: Config) -> Iterator[Finding]:
         try:
             yield from check(config)
         except HyceError as error:
-            text, _, remedy = str(error).partition("; ")
-            yield Finding("fail", subject, text, remedy)
+            yield _failure(subject, error)
 
 
 def _settings(config: Config) -> Iterator[Finding]:
@@ -56,30 +56,64 @@ def _settings(config: Config) -> Iterator[Finding]:
 
 
 def _model(config: Config) -> Iterator[Finding]:
-    from hyce import embed, models
+    from hyce.embed import open_embedder
 
-    files = models.find(config.model.name, config.model.precision, models_folder(config))
-    embedder = embed.OnnxEmbedder(files, config.model.threads)
+    embedder = open_embedder(config)
     near, far = embedder.embed(["my job is waiting in the queue", "how to cook rice"])
     question = embedder.embed(["why is my job pending?"])[0].vector
     if not question @ near.vector > question @ far.vector:
         yield Finding(
             "fail",
             "embedding model",
-            f"{files.folder}: the model gives senseless vectors",
-            "Pull it again: `hyce models pull`.",
+            f"{config.model.name}: the model gives senseless vectors",
+            "Pull it again: `hyce models pull`."
+            if config.model.kind == "onnx"
+            else "Check model.name, model.input_type and what the endpoint serves.",
         )
         return
-    yield Finding("ok", "embedding model", f"{files.name}, {files.precision}, in {files.folder}")
+    place = f"{config.model.precision}, in {models_folder(config)}"
+    if config.model.kind != "onnx":
+        place = f"{embedder.dimensions} dimensions, at {config.model.base_url}"
+    yield Finding("ok", "embedding model", f"{config.model.name}, {place}")
+
+
+def _reranker(config: Config) -> Iterator[Finding]:
+    from hyce.rerank import open_reranker
+
+    reranker = open_reranker(config)
+    if reranker is None:
+        return
+    served = config.retrieval.rerank == "endpoint"
+    name = config.reranker.name
+    right, wrong = reranker.score(
+        "Why is my job pending?",
+        ["A pending job waits until enough nodes are free.", "Rinse the rice, then cook it in salted water."],
+    )
+    if not right > wrong:
+        yield Finding(
+            "fail",
+            "reranker",
+            f"{name}: the model gives senseless scores",
+            "Check reranker.name, reranker.form and what the endpoint serves."
+            if served
+            else "Pull it again: `hyce models pull`.",
+        )
+        return
+    place = f"{config.reranker.precision}, in {models_folder(config, name)}"
+    if served:
+        place = f"at {config.reranker.base_url}"
+    yield Finding("ok", "reranker", f"{name}, {place}")
 
 
 def _index(config: Config) -> Iterator[Finding]:
-    from hyce import models
+    from hyce.embed import open_embedder
     from hyce.index.embedded import open_index
+    from hyce.indexing import passage_settings
+    from hyce.languages import REMEDY, unknown_to
 
     folder = index_folder(config)
     with open_index(folder) as index:
-        index.check(models.find(config.model.name, config.model.precision, models_folder(config)).fingerprint)
+        index.check(open_embedder(config).fingerprint)
         manifest = index.manifest
     # A refresh that changes nothing renews its sources' times only.
     refreshed = min(manifest.sources.values(), default=manifest.written) or manifest.written
@@ -90,12 +124,25 @@ def _index(config: Config) -> Iterator[Finding]:
         f"{manifest.documents} pages, {manifest.chunks} passages in {folder}, {age} days old",
         "" if age < 30 else "Refresh it: `hyce index`.",
     )
+    if manifest.passages != passage_settings(config):
+        yield Finding(
+            "note",
+            "index",
+            f"made with other passages ({manifest.passages}) than the settings name "
+            f"({passage_settings(config)})",
+            "Build it again with `hyce index`, or set preset, [passages] and index.languages back.",
+        )
+    others = unknown_to(config.model.name, manifest.languages)
+    if others:
+        yield Finding("note", "index", others, REMEDY)
     if config.retrieval.rerank == "late" and not manifest.token_vectors:
         yield Finding(
             "note",
             "index",
             "it has no token vectors, so passages keep their fused order",
-            'Set index.token_vectors = true and index again, or retrieval.rerank = "none".',
+            'Set index.token_vectors = true and index again, or retrieval.rerank = "none".'
+            if config.model.kind == "onnx"
+            else "An endpoint gives none: set retrieval.rerank to cross-encoder, endpoint or none.",
         )
 
 
@@ -186,16 +233,51 @@ def _state(config: Config) -> Iterator[Finding]:
 
 
 def _language_model(config: Config) -> Iterator[Finding]:
-    if not config.llm.base_url or not config.llm.model:
+    """The general one, and each role's that has settings of its own: one that fails hides no other."""
+    subject = "language model"
+    if not _configured(for_role(config, "answer")):
         yield Finding(
             "note",
-            "language model",
+            subject,
             "none is configured: answers are passages and command output",
             "Set base_url and model in [llm].",
         )
-        return
+    if _configured(config):
+        yield _asked(config, subject)
+    for role in config.roles:
+        own = for_role(config, role)
+        if _configured(own):
+            yield _asked(own, f"{subject} ({role})")
+        else:
+            yield Finding(
+                "note",
+                f"{subject} ({role})",
+                f"[llm.{role}] has settings, but base_url or model is missing there and in [llm]",
+                f"Set base_url and model in [llm.{role}] or [llm].",
+            )
+    asks = config.retrieval.transform != "none" or config.retrieval.decide
+    if asks and not _configured(for_role(config, "queries")):
+        from hyce.transform import no_model
+
+        yield Finding("note", subject, no_model(config), "Set base_url and model in [llm.queries] or [llm].")
+
+
+def _configured(config: Config) -> bool:
+    return bool(config.llm.base_url and config.llm.model)
+
+
+def _asked(config: Config, subject: str) -> Finding:
+    """What becomes of one small question."""
     from hyce.llm import ChatClient
 
-    with ChatClient(config) as client:
-        completion = client.complete([{"role": "user", "content": "Answer with the word yes."}])
-    yield Finding("ok", "language model", f"{completion.model} at {config.llm.base_url} answers")
+    try:
+        with ChatClient(config) as client:
+            completion = client.complete([{"role": "user", "content": "Answer with the word yes."}])
+    except HyceError as error:
+        return _failure(subject, error)
+    return Finding("ok", subject, f"{completion.model} at {config.llm.base_url} answers")
+
+
+def _failure(subject: str, error: HyceError) -> Finding:
+    text, _, remedy = str(error).partition("; ")
+    return Finding("fail", subject, text, remedy)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from hyce.chunk import chunk, paragraph_chunks
-from hyce.config import Config
+from hyce.config import Config, for_role
+from hyce.cut import Cut, Parsed, open_cutter
 from hyce.embed import Embedder
 from hyce.errors import SourceError
 from hyce.index.embedded import IndexWriter
+from hyce.languages import Recogniser
+from hyce.late_chunking import LateEmbedder
 from hyce.parse import Hidden, paragraphs, parse
-from hyce.records import Chunk, Document, Embedding, Failure, Page
-from hyce.sources import files
-from hyce.sources.survey import key, survey
+from hyce.records import Document, Embedding, Failure, Note, Unchanged
+from hyce.sources.read import key, read, survey
 
 BATCH = 256
 """Passages embedded together: enough to sort by length, few enough to hold in memory."""
 
 
-PARSING = 1
+PARSING = 2
 """Raised when pages are read or cut in a new way, so that unchanged pages are indexed again."""
 
 
@@ -39,6 +40,12 @@ class IndexReport:
     removed: int
     failed: tuple[Failure, ...]
     skipped: tuple[Failure, ...]
+    notes: tuple[Failure, ...]
+    """Pages that are indexed, but not as the settings ask for, and what sources want to be known."""
+    cost: str
+    """What cutting pages took of a language model, in words; empty where it took none."""
+    languages: Mapping[str, int]
+    """Pages in each language in the index afterwards, by its code."""
     seconds: float
 
 
@@ -49,6 +56,7 @@ class _Tally:
     unchanged: int = 0
     removed: int = 0
     failures: list[Failure] = field(default_factory=list)
+    notes: list[Failure] = field(default_factory=list)
 
 
 Report = Callable[[int, int | None, str], None]
@@ -59,18 +67,33 @@ def index_sources(
 ) -> IndexReport:
     """Bring the index up to date with the sources and publish it.
 
-    A source that can't be read at all raises SourceError before anything is published; a page that can't
-    be read is listed in the report, keeps what the index has of it, and stops nothing else.
+    A page that can't be read is listed in the report, keeps what the index has of it, and stops nothing
+    else; so does a source. Where none can be read, or where there is nothing of it to keep, SourceError is
+    raised and nothing is published.
     """
     started = time.monotonic()
     tally = _Tally()
-    expected = sum(survey(source).pages for source in sources)
-    for source in sources:
-        for batch in _batches(_changed_pages(source, writer, embedder, config, tally)):
-            _embed_and_put(batch, writer, embedder, config, tally)
-            done = tally.documents + len(tally.failures)
-            report(done, expected, f"{tally.embedded} passages embedded")
-        tally.removed += writer.remove_unseen(key(source))
+    recogniser = Recogniser(config.index.languages)
+    unread: list[SourceError] = []
+    sources = list(dict.fromkeys(sources))
+    surveys = [survey(source) for source in sources]
+    # Nobody knows how many pages a web site has before its last one was read.
+    expected = None if None in surveys else sum(found.pages for found in surveys if found)
+    with open_cutter(config, embedder) as cutter:
+        for source in sources:
+            pages = _changed_pages(source, writer, config, recogniser, tally)
+            try:
+                for batch in _batches(cutter.cut(pages)):
+                    _embed_and_put(batch, writer, embedder, tally)
+                    done = tally.documents + len(tally.failures)
+                    report(done, expected, f"{tally.embedded} passages embedded")
+            except SourceError as error:
+                unread.append(error)
+                if writer.rebuilding or len(unread) == len(sources):
+                    raise
+                tally.failures.append(Failure(source, str(error).removeprefix(f"{source}: ")))
+                continue
+            tally.removed += writer.remove_unseen(key(source))
     manifest = writer.publish()
     return IndexReport(
         documents=tally.documents,
@@ -80,33 +103,38 @@ def index_sources(
         removed=tally.removed,
         failed=tuple(f for f in tally.failures if not f.skipped),
         skipped=tuple(f for f in tally.failures if f.skipped),
+        notes=tuple(tally.notes),
+        cost=cutter.cost,
+        languages=manifest.languages,
         seconds=time.monotonic() - started,
     )
 
 
 def passage_settings(config: Config) -> str:
     """What passages depend on beside the pages, as the manifest keeps it."""
-    return f"{config.passages.kind}/{config.passages.size}/{PARSING}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """A page, cut into passages but not embedded yet."""
-
-    document: Document
-    page: Page
-    chunks: list[Chunk]
+    languages = "".join(f"/{code}" for code in sorted(config.index.languages))
+    kind = config.passages.kind
+    by = f"/{for_role(config, 'passages').llm.model}" if kind == "llm" else ""
+    return f"{kind}/{config.passages.size}/{PARSING}{by}{languages}"
 
 
 def _changed_pages(
-    source: str, writer: IndexWriter, embedder: Embedder, config: Config, tally: _Tally
-) -> Iterator[_Cut]:
+    source: str, writer: IndexWriter, config: Config, recogniser: Recogniser, tally: _Tally
+) -> Iterator[Parsed]:
     """The pages of a source that must be embedded; all others are counted or listed."""
-    for item in files.read(source, max_page_bytes=int(config.index.max_page_mb * 1e6)):
+    for item in read(source, config, writer):
+        if isinstance(item, Unchanged):
+            writer.seen(key(source), item.path, alone=True)
+            tally.documents += 1
+            tally.unchanged += 1
+            continue
+        if isinstance(item, Note):
+            tally.notes.append(Failure(item.path, item.reason))
+            continue
         if isinstance(item, Failure):
             tally.failures.append(item)
             if not item.skipped:
-                writer.seen(key(source), item.path)
+                writer.seen(key(source), item.path, alone=item.alone)
             continue
         if writer.unchanged(item):
             tally.documents += 1
@@ -119,10 +147,10 @@ def _changed_pages(
             continue
         except SourceError as error:
             tally.failures.append(Failure(item.path, _without_path(error, item)))
-            writer.seen(item.source, item.path)
+            writer.seen(item.source, item.path, alone=True)
             continue
         tally.documents += 1
-        yield _Cut(item, page, list(_cut(page, embedder, config)))
+        yield item, replace(page, language=recogniser.language(page))
 
 
 def _without_path(error: SourceError, document: Document) -> str:
@@ -130,15 +158,9 @@ def _without_path(error: SourceError, document: Document) -> str:
     return str(error).removeprefix(f"{document.path}: ")
 
 
-def _cut(page: Page, embedder: Embedder, config: Config) -> Iterator[Chunk]:
-    if config.passages.kind == "paragraph":
-        return paragraph_chunks(page)
-    return chunk(page, size=config.passages.size, length=embedder.length)
-
-
-def _batches(pages: Iterator[_Cut]) -> Iterator[list[_Cut]]:
+def _batches(pages: Iterator[Cut]) -> Iterator[list[Cut]]:
     """Pages in groups of about BATCH passages."""
-    batch: list[_Cut] = []
+    batch: list[Cut] = []
     size = 0
     for page in pages:
         batch.append(page)
@@ -150,19 +172,26 @@ def _batches(pages: Iterator[_Cut]) -> Iterator[list[_Cut]]:
         yield batch
 
 
-def _embed_and_put(
-    batch: list[_Cut], writer: IndexWriter, embedder: Embedder, config: Config, tally: _Tally
-) -> None:
-    texts = [piece.text for page in batch for piece in page.chunks]
-    embeddings = _embedded(texts, embedder, config.index.token_vectors)
+def _embed_and_put(batch: list[Cut], writer: IndexWriter, embedder: Embedder, tally: _Tally) -> None:
+    pages = [[piece.text for piece in page.chunks] for page in batch]
+    embeddings = _embedded(pages, embedder, writer.token_vectors)
     for page in batch:
+        document = page.document
+        if page.note:
+            tally.notes.append(Failure(document.path, page.note))
+            # Another digest than the page's, and no memo: the next run doesn't take it for unchanged.
+            document = replace(document, digest=f"{document.digest}!", memo="")
         own = islice(embeddings, len(page.chunks))
-        writer.put(page.document, page.page.title, page.page.date, page.chunks, own)
-    tally.embedded += len(texts)
+        writer.put(document, page.page.title, page.page.date, page.chunks, own, language=page.page.language)
+    tally.embedded += sum(len(page.chunks) for page in batch)
 
 
-def _embedded(texts: Sequence[str], embedder: Embedder, tokens: bool) -> Iterator[Embedding]:
-    """The embeddings in order, never more than BATCH of them in memory."""
+def _embedded(pages: Sequence[Sequence[str]], embedder: Embedder, tokens: bool) -> Iterator[Embedding]:
+    """The embeddings of the pages' passages in order, never more than BATCH of them in memory."""
+    if isinstance(embedder, LateEmbedder):
+        yield from embedder.embed_pages(pages, tokens=tokens)
+        return
+    texts = [text for page in pages for text in page]
     for start in range(0, len(texts), BATCH):
         yield from embedder.embed(texts[start : start + BATCH], tokens=tokens)
 

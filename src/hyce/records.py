@@ -23,7 +23,8 @@ class Document:
     path: str
     """Where it is, relative to the source, with forward slashes."""
     media_type: str
-    """One of text/markdown, text/x-rst, text/html, text/plain, text/x-script (a job script)."""
+    """One of text/markdown, text/x-rst, text/html, text/plain, text/x-script (a job script),
+    application/pdf and text/troff (the last two with their text as HTML already)."""
     text: str
     digest: str
     """sha256 (hex) of everything its rendering depends on: its bytes, included files, site settings."""
@@ -35,6 +36,15 @@ class Document:
     """Date of the last change, ISO 8601 (YYYY-MM-DD), when the source knows it; the page's own wins."""
     root: str | None = None
     """Folder below which files that the page includes may lie."""
+    memo: str = ""
+    """What the source wants to be told about the page next time, such as its ETag; nobody else reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A page that is as it was when it was indexed, as its source says without having read it anew."""
+
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,16 @@ class Failure:
     reason: str
     skipped: bool = False
     """True where leaving it out is right (a hidden page, a stub): listed only with --verbose."""
+    alone: bool = False
+    """True where the path is a page's and no folder's: it tells nothing of the pages below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is worth knowing about a source, or a folder of it, whose pages are indexed all the same."""
+
+    path: str
+    reason: str
 
 
 BlockKind = Literal["paragraph", "list", "table", "code", "definition", "note"]
@@ -81,6 +101,8 @@ class Page:
     title: str
     sections: tuple[Section, ...]
     date: str | None = None
+    language: str = ""
+    """As the page declares it, such as de or pt-BR; empty where it doesn't."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +168,19 @@ class Hit:
     passage: Passage
     similarity: float = 0.0
     """Cosine of question and passage, -1 to 1: comparable between questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The passages found for a question, and what a language model made of it on the way."""
+
+    hits: tuple[Hit, ...]
+    texts: tuple[str, ...] = ()
+    """What was searched for beside the question: the model's words, never shown as an answer."""
+    notices: tuple[str, ...] = ()
+    """What the reader must know about the search."""
+    model_ms: float = 0.0
+    """Milliseconds for which the model was waited for."""
 
 
 # -- commands --------------------------------------------------------------------------------------------
@@ -339,6 +374,10 @@ class Answer:
     """Numbers of the jobs that the outputs show, in their order."""
     withheld: tuple[CommandOutput, ...] = ()
     """The outputs that the model did not see: they have to be shown beside its answer."""
+    cited: bool = True
+    """Whether the model was asked to cite its sources; else all that it was given have to be listed."""
+    searched: tuple[str, ...] = ()
+    """What was searched for beside the question."""
 
 
 @dataclass(frozen=True, slots=True)

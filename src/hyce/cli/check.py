@@ -40,17 +40,14 @@ def run_check(arguments: argparse.Namespace, config: Config, terminal: Terminal)
     """Print what must be mended as errors, and what is worth knowing."""
     from hyce import catalogue
     from hyce.catalogue.check import findings
-    from hyce.config import models_folder
-    from hyce.embed import OnnxEmbedder
+    from hyce.embed import open_embedder
     from hyce.match import misrouted, open_matcher
-    from hyce.models import find
 
     if arguments.file:
         folders = (*config.policy.catalogue, str(arguments.file.absolute()))
         config = replace(config, policy=replace(config.policy, catalogue=folders))
     entries = catalogue.load_for(config)
-    files = find(config.model.name, config.model.precision, models_folder(config))
-    embedder = OnnxEmbedder(files, config.model.threads)
+    embedder = open_embedder(config)
     matcher = open_matcher(config, embedder=embedder, assume_available=True)
     found = findings(
         entries,

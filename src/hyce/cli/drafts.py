@@ -78,15 +78,16 @@ def run_describe(arguments: argparse.Namespace, config: Config, terminal: Termin
     from hyce import catalogue
     from hyce.describe import describe, described_file, manual, typed
     from hyce.drafts import refuse_existing, write_new
-    from hyce.llm import ChatClient
+    from hyce.llm import client_for
     from hyce.runner import Runner
 
-    if not (config.llm.base_url and config.llm.model):
+    opened = client_for(config, "commands")
+    if opened is None:
         raise ConfigError("commands describe needs a language model; set base_url and model in [llm]")
     if arguments.out:
         refuse_existing(arguments.out)
     argv, _ = typed(arguments.line)
-    with ChatClient(config) as client:
+    with opened as client:
         runner = Runner(config, report=terminal.warn)
         asked = f"hyce commands describe {arguments.line}"
         manuals = [
@@ -94,7 +95,7 @@ def run_describe(arguments: argparse.Namespace, config: Config, terminal: Termin
             for program in dict.fromkeys(stage[0] for stage in argv)
         ]
         draft = describe(arguments.line, manuals, client, taken=catalogue.load_for(config))
-    text = described_file(draft, manuals, config.llm.model)
+    text = described_file(draft, manuals, opened.model)
     if arguments.out:
         write_new(arguments.out, text)
     if terminal.json_output:

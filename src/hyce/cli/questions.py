@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -14,7 +14,7 @@ from hyce.cli.terminal import Terminal
 from hyce.config import Config
 from hyce.errors import HyceError
 from hyce.questions import QUESTION_HELP, check, read_questions
-from hyce.records import Answer, CommandOutput, Hit, Match, Routing
+from hyce.records import Answer, CommandOutput, Match, Routing, Search
 
 SHOWN = 3
 """Passages shown by ask and chat where no model answers; `hyce search` and --json give all."""
@@ -70,13 +70,17 @@ def run_ask(arguments: argparse.Namespace, config: Config, terminal: Terminal) -
 
     # A preview sends nothing, not even the question to a model that would choose the commands.
     use_model = not (arguments.no_llm or arguments.preview)
-    if arguments.preview and config.commands.matching == "llm":
-        terminal.note("The commands are hyce's own choice here; the model would be asked to choose them.")
+    served = _served(config)
+    if arguments.preview:
+        for difference in _differences(config):
+            terminal.note(difference)
+        if served:
+            terminal.note(f"The question goes to the endpoint of {served}, to be searched for.")
     if arguments.question != "-":
         question = check(arguments.question)
         with open_assistant(config, use_model=use_model, report=terminal.note) as assistant:
             if arguments.preview:
-                return _preview(assistant.preview(question), terminal)
+                return _preview(assistant.preview(question), bool(served), terminal)
             return _answer_one(assistant, question, arguments, terminal)
     failed = False
     with open_assistant(config, use_model=use_model, report=terminal.note) as assistant:
@@ -101,7 +105,21 @@ def run_ask(arguments: argparse.Namespace, config: Config, terminal: Terminal) -
     return 1 if failed else 0
 
 
-def _preview(messages: list[dict[str, str]], terminal: Terminal) -> int:
+def _differences(config: Config) -> Iterator[str]:
+    """What a preview does by itself that a model would be asked for."""
+    if config.commands.matching == "llm":
+        yield "The commands are hyce's own choice here; the model would be asked to choose them."
+    if config.retrieval.transform != "none" or config.retrieval.decide:
+        yield "hyce searches by itself here; the model would be asked to help with the search."
+
+
+def _served(config: Config) -> str:
+    """The sections whose endpoints a search asks; empty where it asks none."""
+    sections = {"[model]": config.model.kind != "onnx", "[reranker]": config.retrieval.rerank == "endpoint"}
+    return " and ".join(name for name, asked in sections.items() if asked)
+
+
+def _preview(messages: list[dict[str, str]], served: bool, terminal: Terminal) -> int:
     if terminal.json_output:
         terminal.json({"messages": messages})
         return 0
@@ -110,7 +128,7 @@ def _preview(messages: list[dict[str, str]], terminal: Terminal) -> int:
         terminal.print(message["content"])
     if not messages:
         terminal.note("No model would be asked this: `hyce ask --no-llm` shows why and what is found.")
-    terminal.note("Nothing was sent.")
+    terminal.note("Nothing was sent to a language model." if served else "Nothing was sent.")
     return 0
 
 
@@ -120,13 +138,18 @@ def _answer_one(assistant: Any, question: str, arguments: argparse.Namespace, te
     if terminal.json_output:
         terminal.json(answer_json(answer))
     else:
-        if stream and (answer.text is not None or answer.failed):
-            terminal.print()
         show_answer(answer, terminal, streamed=stream is not None)
         if arguments.trace:
-            for stage, milliseconds in answer.timings_ms.items():
-                terminal.print(f"{stage:10} {milliseconds:8.1f} ms", style="dim")
+            _show_trace(answer, terminal)
     return _say_failure(answer, terminal)
+
+
+def _show_trace(answer: Answer, terminal: Terminal) -> None:
+    """Every stage with its time, and what a model had searched for."""
+    for stage, milliseconds in answer.timings_ms.items():
+        terminal.print(f"{stage:10} {milliseconds:8.1f} ms", style="dim")
+    for text in answer.searched:
+        terminal.print(f"searched for: {text}", style="dim")
 
 
 def _say_failure(answer: Answer, terminal: Terminal) -> int:
@@ -165,11 +188,14 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "refused": answer.refused,
         "ask_back": answer.ask_back,
         "help": answer.help,
+        "searched": list(answer.searched),
     }
 
 
 def show_answer(answer: Answer, terminal: Terminal, *, streamed: bool = False) -> None:
     """The answer for a person: text, what was run, sources, what to know, where to get help."""
+    if streamed and (answer.text is not None or answer.failed):
+        terminal.print()  # the end of the line that was written last
     for said in (answer.refused, answer.ask_back):
         if said:
             terminal.print(said, style="yellow")
@@ -185,8 +211,8 @@ def show_answer(answer: Answer, terminal: Terminal, *, streamed: bool = False) -
         if answer.withheld:
             terminal.print()
         _show_outputs(answer, answer.withheld, terminal)
-        show_sources(answer, terminal)
-        if answer.hits and not any(citation.used for citation in answer.citations):
+        listed = show_sources(answer, terminal)
+        if answer.hits and not listed:
             terminal.print("\nNearest passages (low confidence)", style="bold")
             show_hits(answer.hits[:SHOWN], terminal)
     if answer.help:
@@ -214,17 +240,19 @@ def _show_outputs(answer: Answer, outputs: Sequence[CommandOutput], terminal: Te
         terminal.print()
 
 
-def show_sources(answer: Answer, terminal: Terminal) -> None:
-    """Each source that the answer cites."""
-    cited = [citation for citation in answer.citations if citation.used]
-    if not cited:
-        return
-    terminal.print("\nSources", style="bold")
-    for citation in cited:
+def show_sources(answer: Answer, terminal: Terminal) -> bool:
+    """Each source that the answer cites, or all that it was given where no citations were asked for; whether
+    there is any."""
+    listed = [citation for citation in answer.citations if citation.used or not answer.cited]
+    if not listed:
+        return False
+    terminal.print("\nSources" if answer.cited else "\nSources that the model was given", style="bold")
+    for citation in listed:
         dated = f"  ({citation.date})" if citation.date else ""
         terminal.print(f"[{citation.number}] {citation.label}{dated}")
         terminal.print(f"    {citation.location}", style="cyan")
     terminal.print()
+    return True
 
 
 # -- chat ------------------------------------------------------------------------------------------------
@@ -252,8 +280,6 @@ def run_chat(arguments: argparse.Namespace, config: Config, terminal: Terminal) 
             if terminal.json_output:
                 terminal.json(answer_json(answer))
             else:
-                if stream and answer.text is not None:
-                    terminal.print()
                 show_answer(answer, terminal, streamed=stream is not None)
             failed = bool(_say_failure(answer, terminal)) or failed
             turns.append(Turn(question, answer.text or "", answer.jobs))
@@ -284,17 +310,11 @@ def _next_question(interactive: bool, terminal: Terminal) -> str | None:
 
 def run_match(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
     """Show the commands for one question, or for each of stdin's."""
-    from hyce.router import open_router
-
     with ExitStack() as opened:
-        client = _chooser(config, opened)
-        retrieve = _passages(config, opened)
-        router = open_router(
-            config, client=client, scheduler=arguments.scheduler, assume_available=arguments.assume_available
-        )
+        route = _open_routing(arguments, config, terminal, opened)
         if arguments.question != "-":
             question = check(arguments.question)
-            routing, _ = router.route(question, retrieve(question))
+            routing = route(question, None)
             if terminal.json_output:
                 terminal.json(routing_json(question, routing))
             else:
@@ -302,33 +322,59 @@ def run_match(arguments: argparse.Namespace, config: Config, terminal: Terminal)
             return 0
         failed = False
         for asked in read_questions(sys.stdin.buffer):
-            if asked.error:
-                failed = True
-                terminal.error(asked.error)
-                terminal.json({"question": asked.question, "error": asked.error, "commands": []})
-                continue
-            scheduler = asked.site or arguments.scheduler
-            routing, _ = router.route(asked.question, retrieve(asked.question), scheduler=scheduler)
-            terminal.json(routing_json(asked.question, routing))
+            error = asked.error
+            if error is None:
+                try:
+                    terminal.json(routing_json(asked.question, route(asked.question, asked.site)))
+                    continue
+                except HyceError as problem:
+                    error = str(problem)
+            failed = True
+            terminal.error(error)
+            terminal.json({"question": asked.question, "error": error, "commands": []})
     return 1 if failed else 0
+
+
+def _open_routing(
+    arguments: argparse.Namespace, config: Config, terminal: Terminal, opened: ExitStack
+) -> Callable[[str, str | None], Routing]:
+    """(question, the batch system that it is about) -> what would run."""
+    from hyce.retrieve import open_retriever
+    from hyce.router import open_router
+    from hyce.transform import open_search
+
+    if not (config.commands.enabled and config.policy.commands):
+        terminal.warn("running commands is switched off: ask runs none of them")
+    client = _chooser(config, opened)
+    # Passages are needed where commands compete with them.
+    joint = config.commands.matching == "joint"
+    retriever = opened.enter_context(open_retriever(config)) if joint else None
+    search = opened.enter_context(open_search(config, retriever, terminal.warn)) if retriever else None
+    router = open_router(
+        config,
+        embedder=retriever.embedder if retriever else None,
+        client=client,
+        reranker=retriever.reranker if retriever else None,
+        scheduler=arguments.scheduler,
+        assume_available=arguments.assume_available,
+    )
+
+    def route(question: str, scheduler: str | None) -> Routing:
+        found = search(question, None) if search else Search(())
+        for notice in found.notices:
+            terminal.warn(notice)
+        routing, _ = router.route(question, found.hits, scheduler=scheduler or arguments.scheduler)
+        return routing
+
+    return route
 
 
 def _chooser(config: Config, opened: ExitStack) -> Any:
     """The model that chooses, where the settings say so and there is one."""
-    from hyce.llm import ChatClient
+    from hyce.llm import client_for
 
-    if config.commands.matching != "llm" or not (config.llm.base_url and config.llm.model):
-        return None
-    return opened.enter_context(ChatClient(config))
-
-
-def _passages(config: Config, opened: ExitStack) -> Callable[[str], Sequence[Hit]]:
-    """Finds the passages that commands compete with; none where they don't."""
-    from hyce.retrieve import open_retriever
-
-    if config.commands.matching != "joint":
-        return lambda _: ()
-    return opened.enter_context(open_retriever(config)).retrieve
+    client = client_for(config, "commands") if config.commands.matching == "llm" else None
+    return opened.enter_context(client) if client else None
 
 
 def routing_json(question: str, routing: Routing) -> dict[str, Any]:
