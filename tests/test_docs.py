@@ -174,7 +174,9 @@ def test_the_pages_name_settings() -> None:
 
 @pytest.mark.parametrize(("page", "named"), NAMED, ids=name)
 def test_every_setting_that_is_named_exists(page: Path, named: str) -> None:
-    keys = {f"{section}.{key}" for section, kind in config.SECTIONS.items() for key in _keys(kind)}
+    keys = {f"{section}.{key}" for section, kind in config.SECTIONS.items() for key in _keys(kind)} | {
+        "preset"
+    }
     known = keys | {f"[{section}]" for section in config.SECTIONS}
     known |= {f"HYCE_{key.replace('.', '_').upper()}" for key in keys}
     assert named in known
@@ -183,7 +185,7 @@ def test_every_setting_that_is_named_exists(page: Path, named: str) -> None:
 def test_every_setting_has_its_row_in_the_reference() -> None:
     page = (ROOT / "docs/settings.md").read_text("utf-8")
     for section, kind in config.SECTIONS.items():
-        part = page.split(f"\n## [{section}]\n")[1].split("\n## ")[0]
+        (part,) = (each for each in page.split("\n## ") if f"[{section}]" in each.splitlines()[0])
         for key in _keys(kind):
             assert f"\n| `{key}` |" in part
 

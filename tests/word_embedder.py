@@ -15,8 +15,7 @@ from hyce.records import Embedding
 class WordEmbedder:
     """Texts that share words are near. `batches` records what was embedded together."""
 
-    fingerprint = "words"
-    dimensions = 32
+    token_vectors = True
 
     def __init__(self, fingerprint: str = "words", dimensions: int = 32) -> None:
         self.fingerprint = fingerprint
@@ -27,7 +26,7 @@ class WordEmbedder:
     def embedded(self) -> list[str]:
         return [text for batch in self.batches for text in batch]
 
-    def embed(self, texts: Sequence[str], *, tokens: bool = False) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], *, tokens: bool = False, query: bool = False) -> list[Embedding]:
         self.batches.append(list(texts))
         return [self._embedding(text, tokens) for text in texts]
 
