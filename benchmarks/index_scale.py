@@ -210,11 +210,18 @@ class Fixed:
 
     fingerprint = "fixed"
     dimensions = DIMENSIONS
+    token_vectors = True
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.embedding = Embedding(unit(rng, 1)[0], unit(rng, 16), tuple(range(16)))
 
-    def embed(self, texts: Sequence[str], *, tokens: bool = False) -> list[Embedding]:  # noqa: ARG002
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        tokens: bool = False,  # noqa: ARG002
+        query: bool = False,  # noqa: ARG002
+    ) -> list[Embedding]:
         return [self.embedding] * len(texts)
 
     def length(self, text: str) -> int:

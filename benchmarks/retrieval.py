@@ -52,18 +52,18 @@ class Variant:
 _FP32 = ("MODEL_PRECISION", "fp32")
 _NO_TOKENS = ("INDEX_TOKEN_VECTORS", "false")
 _PLAIN = (("RETRIEVAL_VOCABULARY", "false"),)
-_DENSE_ONLY = (("RETRIEVAL_LEXICAL", "false"), ("RETRIEVAL_RERANK", "none"), *_PLAIN)
+DENSE_ONLY = (("RETRIEVAL_LEXICAL", "false"), ("RETRIEVAL_RERANK", "none"), *_PLAIN)
 _CHAT_SERVER = Variant("1000-character windows, dense alone (as chat servers)")
 VARIANTS = (
     Variant("default"),
     Variant(
         "<p> passages, dense alone (as the paper's code)",
         (("PASSAGES_KIND", "paragraph"), _FP32, _NO_TOKENS),
-        _DENSE_ONLY,
+        DENSE_ONLY,
         ("joining",),
     ),
     _CHAT_SERVER,
-    Variant("structure passages, dense alone", (), _DENSE_ONLY, ("joining",)),
+    Variant("structure passages, dense alone", (), DENSE_ONLY, ("joining",)),
     Variant("+ BM25, fused by rank", (), (("RETRIEVAL_RERANK", "none"), *_PLAIN), ("joining",)),
     Variant(
         "+ late interaction alone orders them", (), _PLAIN, ("weights", "rarity", "neighbours", "joining")

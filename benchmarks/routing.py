@@ -45,6 +45,8 @@ Question = dict[str, Any]
 class Remembering:
     """The embedder, with each text's vector kept: the variants ask the same questions."""
 
+    token_vectors = False
+
     def __init__(self, embedder: OnnxEmbedder) -> None:
         self.fingerprint, self.dimensions, self.length = (
             embedder.fingerprint,
@@ -54,7 +56,13 @@ class Remembering:
         self._embedder = embedder
         self._known: dict[str, Embedding] = {}
 
-    def embed(self, texts: Sequence[str], *, tokens: bool = False) -> list[Embedding]:  # noqa: ARG002
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        tokens: bool = False,  # noqa: ARG002
+        query: bool = False,  # noqa: ARG002
+    ) -> list[Embedding]:
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         self._known |= dict(zip(new, self._embedder.embed(new), strict=True))
         return [self._known[text] for text in texts]

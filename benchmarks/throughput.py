@@ -31,7 +31,7 @@ from hyce.chunk import chunk
 from hyce.embed import OnnxEmbedder
 from hyce.errors import SourceError
 from hyce.parse import parse
-from hyce.records import Failure
+from hyce.records import Document
 from hyce.sources import files
 
 DEFAULT = environment.REPOSITORY / "examples" / "kestrel"
@@ -77,7 +77,7 @@ def collect(folders: list[Path], most: int, embedder: OnnxEmbedder) -> list[str]
     passages = []
     for folder in folders:
         for document in files.read(str(folder), max_page_bytes=10_000_000):
-            if isinstance(document, Failure):
+            if not isinstance(document, Document):
                 continue
             try:
                 page = parse(document)

@@ -19,7 +19,7 @@ from hyce.embed import OnnxEmbedder
 from hyce.errors import SourceError
 from hyce.models import find
 from hyce.parse import parse
-from hyce.records import Failure, Page
+from hyce.records import Document, Page
 from hyce.sources import files
 
 SIZE, OVERLAP = 1000, 100
@@ -48,7 +48,7 @@ def main() -> None:
 def windows(folder: str) -> Iterator[tuple[str, str]]:
     """(path, text) of each window of each page."""
     for document in files.read(folder, max_page_bytes=10_000_000):
-        if isinstance(document, Failure):
+        if not isinstance(document, Document):
             continue
         try:
             text = plain(parse(document))

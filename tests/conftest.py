@@ -36,7 +36,7 @@ def _refuse_unless_loopback(host: object) -> None:
 
 
 ALONE = {"test_sandbox.py", "test_slurm.py"}
-"""Files with tests that share a cluster, or count a user's processes: they want the machine for themselves."""
+"""Files whose tests share a cluster, or count a user's processes: they want the machine for themselves."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist and -m look at the marks
