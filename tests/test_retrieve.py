@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +124,31 @@ def test_a_reranker_reads_so_many_candidates_and_the_best_few_stay(index: IndexR
     both = Scored()
     reranked(index, both, candidates=3).retrieve("quota of the directory")
     assert len(both.seen) == 3, "both searches together give it no more than one alone"
+
+
+class Slow:
+    """An index whose search by words takes its time, and whose search by meaning fails."""
+
+    def __init__(self, index: IndexReader) -> None:
+        self.manifest = index.manifest
+        self.searching = False
+
+    def lexical(self, question: str, count: int) -> list[tuple[int, float]]:
+        self.searching = True
+        time.sleep(0.2)
+        self.searching = False
+        return []
+
+    def dense(self, vector: object, count: int) -> list[tuple[int, float]]:
+        raise StoreError("the vector has other dimensions")
+
+
+def test_a_search_that_fails_leaves_no_other_one_behind(index: IndexReader) -> None:
+    """The index is closed next, which must not happen while it is searched."""
+    slow = Slow(index)
+    with pytest.raises(StoreError, match="other dimensions"):
+        retriever(cast(IndexReader, slow)).retrieve("quota")
+    assert not slow.searching
 
 
 # -- what can be switched off ----------------------------------------------------------------------------

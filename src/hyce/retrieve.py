@@ -93,9 +93,13 @@ class _Aside:
         except BaseException as error:
             self._error = error
 
+    def wait(self) -> None:
+        """Until the ranking is there, or couldn't be made."""
+        self._thread.join()
+
     def result(self) -> Ranking:
         """The ranking, once it is there; raises what making it raised."""
-        self._thread.join()
+        self.wait()
         if self._error is not None:
             raise self._error
         return self._ranking
@@ -173,7 +177,11 @@ class Retriever:
 
     def _search(self, query: _Query, count: int) -> tuple[Ranking, Ranking]:
         words = _Aside(lambda: self.index.lexical(query.text, count) if self._settings.lexical else [])
-        dense = self.index.dense(query.vector, count) if self._settings.dense else []
+        try:
+            dense = self.index.dense(query.vector, count) if self._settings.dense else []
+        finally:
+            # Whatever happens: an index that is closed while it is searched takes the interpreter with it.
+            words.wait()
         return dense, words.result()
 
     def _late_scores(
