@@ -6,8 +6,9 @@ cosine with the question, or else the score of the reranker that ordered the pas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from hyce.records import Hit, Match
 from hyce.rerank import Reranker
@@ -19,7 +20,7 @@ def compete(hits: Sequence[Hit], matches: Sequence[Match], places: int) -> tuple
     matches: every entry that could run, with the cosine of its description as score. places: how many
     passages and commands there may be together.
     """
-    return _winners([*matches, *hits], hits, places, {hit.rank: hit.similarity for hit in hits})
+    return _winners(matches, hits, [hit.similarity for hit in hits], places)
 
 
 def compete_reranked(
@@ -39,18 +40,19 @@ def compete_reranked(
     nearest = sorted(matches, key=lambda match: match.score, reverse=True)[:candidates]
     scores = reranker.score(question, [match.command.description for match in nearest]) if nearest else ()
     scored = [replace(match, score=float(score)) for match, score in zip(nearest, scores, strict=True)]
-    return _winners([*scored, *hits], hits, places, {hit.rank: hit.score for hit in hits})
+    return _winners(scored, hits, [hit.score for hit in hits], places)
 
 
 def _winners(
-    pool: Sequence[Match | Hit], hits: Sequence[Hit], places: int, of_hits: Mapping[int, float]
+    matches: Sequence[Match], hits: Sequence[Hit], scores: Sequence[float], places: int
 ) -> tuple[list[Match], list[Hit]]:
-    """The best `places` of the pool: the commands, best first, and the passages in their own order."""
+    """The best `places` of all: the commands, best first, and the passages in their own order.
 
-    def score(item: Match | Hit) -> float:
-        return item.score if isinstance(item, Match) else of_hits[item.rank]
-
-    best = sorted(pool, key=score, reverse=True)[:places]
+    scores: the passages', on the scale of the commands' own.
+    """
+    pool: list[tuple[float, Match | Hit]] = [(match.score, match) for match in matches]
+    pool += zip(scores, hits, strict=True)
+    best = [item for _, item in sorted(pool, key=itemgetter(0), reverse=True)[:places]]
     winners = [item for item in best if isinstance(item, Match)]
     kept = {item.passage.id for item in best if isinstance(item, Hit)}
     return winners, [hit for hit in hits if hit.passage.id in kept]
