@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ from hyce_home import KESTREL, Home
 from hyce import config, models
 from hyce.conversion import fetch
 from hyce.errors import ModelError
+
+# Who starts the tests in the background may ignore these, and the programs under test would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class NetworkBlockedError(OSError):
