@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ import pytest
 from found import HITS, match, output
 from scripted_llm import ScriptedLlm, Step, breaks, fails, says
 
-from hyce import gather
+from hyce import gather, prompts
 from hyce.answer import Turn, answer, preview
 from hyce.citations import DROPPED, UNSUPPORTED
 from hyce.config import Commands, Config, Llm, Policy, Site
@@ -132,6 +133,73 @@ def test_commands_that_are_switched_off_do_not_run() -> None:
     stages = Stages()
     assert without_model(stages, Config(commands=Commands(enabled=False))).outputs == ()
     assert stages.ran == []
+
+
+@pytest.mark.parametrize("matching", ["routed", "joint"])
+def test_commands_that_are_not_to_run_are_described_before_the_passages(matching: Any) -> None:
+    routing = Routing(commands=(match("squeue"), match("sinfo")), supporting=(match("sprio"),))
+    chosen = Commands(run=False, matching=matching)
+    outcome = ask(says("See [1] and [4]."), stages=Stages(routing=routing), commands=chosen)
+    result = outcome.answer
+    assert (outcome.stages.ran, result.outputs, result.descriptions) == ([], (), {})
+    assert [hit.passage.path for hit in result.hits] == ["squeue", "sinfo", "sprio", "jobs.md", "gpu.md"]
+    assert [hit.rank for hit in result.hits] == [1, 2, 3, 4, 5]
+    assert len({hit.passage.id for hit in result.hits}) == 5
+    assert result.hits[0].passage.source == "catalogue"
+    assert result.hits[0].passage.text == "squeue\nTells squeue."
+    assert [(c.kind, c.label, c.used) for c in result.citations[:2]] == [
+        ("passage", "squeue", True),
+        ("passage", "sinfo", False),
+    ]
+    (prompt,) = outcome.prompts
+    assert "(documentation): squeue\nsqueue\nTells squeue." in prompt
+    assert "42 PENDING" not in prompt
+    assert "(command output)" not in prompt
+
+
+def test_a_refusal_describes_nothing_either() -> None:
+    refusing = Routing(commands=(match("squeue"),), refused="hyce cancels no jobs.")
+    outcome = ask(says("x"), stages=Stages(routing=refusing), commands=Commands(run=False))
+    assert outcome.answer.hits == HITS
+
+
+@pytest.mark.parametrize("cited", [True, False])
+def test_the_sources_are_what_the_model_was_given(cited: bool) -> None:
+    outcome = ask(says("It waits [1]."), prompt="cited" if cited else "plain")
+    sources = outcome.answer.sources
+    assert [(source.number, source.item) for source in sources] == [
+        (1, output("squeue")),
+        (2, HITS[0]),
+        (3, HITS[1]),
+    ]
+    (prompt,) = outcome.prompts
+    assert prompts.fenced(sources[0]) in prompt
+    assert all(prompts.fenced(source) in prompt for source in sources)
+    assert "What it tells: Tells squeue." in sources[0].text
+
+
+def test_sources_are_given_as_they_were_cut() -> None:
+    long = replace(HITS[0], passage=replace(HITS[0].passage, body="word " * 4000))
+    outcome = ask(says("See [1]."), stages=Stages(hits=(long,)), context_tokens=2048, max_output_tokens=256)
+    _, cut = outcome.answer.sources
+    assert prompts.fenced(cut) in outcome.prompts[0]
+    assert cut.text.endswith("[cut here]")
+    assert len(cut.text) < len(long.passage.text)
+
+
+def test_where_the_endpoint_fails_the_sources_are_what_it_was_given() -> None:
+    assert [s.number for s in ask(fails(400, "no")).answer.sources] == [1, 2, 3]
+    assert without_model(Stages()).sources == ()
+
+
+def test_the_model_is_told_the_date_that_is_set() -> None:
+    def prompt(today: datetime.date | None) -> str:
+        stages = replace(Stages().all, today=today)
+        return preview(QUESTION, config=Config(), stages=stages)[0]["content"]
+
+    assert "Today is 2020-02-29." in prompt(datetime.date(2020, 2, 29))
+    assert f"Today is {datetime.date.today().isoformat()[:3]}" in prompt(None)
+    assert "2020-02-29" not in prompt(None)
 
 
 def test_without_a_model_what_was_found_is_the_answer() -> None:
@@ -494,6 +562,14 @@ def test_what_is_missing_is_asked_for_and_nothing_runs() -> None:
     assert outcome.answer.ask_back == "Which job? Ask again with its number."
     assert stages.ran == []
     assert "the user is being asked: Which job?" in outcome.prompts[0]
+
+
+def test_a_description_stands_for_output_even_where_no_passage_is_near() -> None:
+    """A reranker's scores, which may all be below zero, say nothing of how near a description is."""
+    far = tuple(replace(hit, similarity=0.2) for hit in HITS)
+    routing = Routing(commands=(replace(match("squeue"), score=-3.0),))
+    outcome = ask(says("See [1]."), stages=Stages(hits=far, routing=routing), commands=Commands(run=False))
+    assert outcome.answer.text == "See [1]."
 
 
 def test_a_question_back_is_shown_even_where_no_passage_is_near() -> None:

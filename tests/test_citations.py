@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyce.citations import Checker, check, records, unrun_command
-from hyce.prompts import Source
-from hyce.records import Citation, CommandOutput, Hit, Passage
+from hyce.records import Citation, CommandOutput, Hit, Passage, Source
 
 
 def output(*argv: str, status: str = "ok") -> CommandOutput:

@@ -16,8 +16,8 @@ from hyce.context import Context, build, cut_end, cut_middle, fit, measure, toke
 from hyce.endpoint import Location
 from hyce.errors import ConfigError
 from hyce.llm import output_tokens
-from hyce.prompts import Source
-from hyce.records import Command, CommandOutput, Hit, Match, Passage, Turn
+from hyce.prompts import fenced
+from hyce.records import Command, CommandOutput, Hit, Match, Passage, Source, Turn
 from hyce.tokens import estimate
 
 
@@ -79,7 +79,7 @@ def test_passages_are_kept_by_rank_and_what_is_left_out_is_told() -> None:
     assert kept[2].text.endswith("[cut here]")
     assert notices[0].startswith("Source [3] was cut")
     assert notices[1].startswith("2 of 5 sources were left out")
-    assert sum(words(s.fenced) for s in kept) <= 300
+    assert sum(words(fenced(s)) for s in kept) <= 300
 
 
 def test_a_huge_output_loses_its_middle_and_leaves_half_to_the_passages() -> None:
@@ -89,14 +89,14 @@ def test_a_huge_output_loses_its_middle_and_leaves_half_to_the_passages() -> Non
     assert first.startswith("job0\njob1")
     assert first.endswith("job4999")
     assert "characters left out here" in first
-    assert words(kept[0].fenced) <= 200
+    assert words(fenced(kept[0])) <= 200
     assert [type(s.item) for s in kept[1:]] == [Hit, Hit]
     assert notices[0].startswith("Source [1] was cut")
 
 
 def test_a_huge_output_takes_what_the_passages_do_not_need() -> None:
     kept, _ = fit(sources(output("squeue", numbered("job", 5000)), hit(1, "few words")), 400, words)
-    assert 330 < words(kept[0].fenced) < 400
+    assert 330 < words(fenced(kept[0])) < 400
     assert kept[1].text == "few words"
 
 
@@ -117,7 +117,7 @@ def test_the_room_is_never_exceeded(shape: list[tuple[bool, int]], room: int) ->
         *(output("c", "w " * n) if is_output else hit(1, "w " * n) for is_output, n in items)
     )
     kept, notices = fit(given_sources, room, words)
-    assert sum(words(s.fenced) for s in kept) <= max(room, 0)
+    assert sum(words(fenced(s)) for s in kept) <= max(room, 0)
     assert [s.number for s in kept] == list(range(1, len(kept) + 1))
     lost = len(kept) < len(given_sources) or any(s.text not in {g.text for g in given_sources} for s in kept)
     assert bool(notices) == lost
@@ -201,7 +201,7 @@ def test_commands_come_first_and_numbers_are_those_of_the_prompt() -> None:
     built = context(hits=[hit(1, "text")], outputs=[output("squeue", "job")], matches=[match("squeue")])
     assert [(s.number, type(s.item)) for s in built.sources] == [(1, CommandOutput), (2, Hit)]
     for source in built.sources:
-        assert source.fenced in prompt(built)
+        assert fenced(source) in prompt(built)
     assert built.notices == ()
 
 

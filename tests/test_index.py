@@ -82,6 +82,7 @@ def assert_holds(reader: IndexReader, stored: Stored) -> None:
         for p in reader.passages(ids)
     )
     assert actual == expected
+    assert reader.ids() == sorted(ids)
     assert reader.manifest.chunks == len(expected)
     assert reader.manifest.documents == len(stored)
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from found import output
 from hyce_home import Home, fails
 from scripted_llm import Request, ScriptedLlm, Step, says
 from scripted_llm import fails as llm_fails
 
 from hyce import doctor
-from hyce.config import Config, Index, Llm, Model, Retrieval, Role, for_role, llm_setting
+from hyce.assistant import open_assistant
+from hyce.config import Commands, Config, Index, Llm, Model, Retrieval, Role, for_role, llm_setting
 from hyce.errors import ConfigError, PolicyError
-from hyce.llm import ChatClient, client_for
+from hyce.llm import ChatClient, LanguageModel, client_for
+from hyce.records import Command, CommandOutput
 from hyce.settings import ROLES
 
 MEMORY = "how much memory does this machine have and how much is free"
@@ -173,6 +177,84 @@ def test_the_context_of_the_model_that_answers_counts(kestrel: Home, servers: Se
     )
     assert "llm.answer.context_tokens is 1024" in long.json["notices"][-1]
     assert servers.got("answer") == servers.got("") == []
+
+
+# -- other ways of asking and running --------------------------------------------------------------------
+
+
+@dataclass
+class Stated:
+    """Runs nothing; prints one line for every entry."""
+
+    ran: list[tuple[str, str]] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+
+    def run(self, command: Command, params: Mapping[str, str], question: str = "") -> CommandOutput:
+        self.ran.append((command.id, question))
+        return output(command.id, "Mem: 4711 GB")
+
+    def refused(self, question: str, reason: str) -> None:
+        self.refusals.append(question)
+
+
+@dataclass
+class Counting:
+    """Makes clients, and counts what is asked of them and whether they were closed."""
+
+    made: dict[str, ChatClient] = field(default_factory=dict)
+    closed: list[str] = field(default_factory=list)
+
+    def __call__(self, config: Config, role: str) -> LanguageModel | None:
+        client = client_for(config, role)
+        if client:
+            self.made[role] = client
+            close = client.close
+
+            def closing() -> None:
+                self.closed.append(role)
+                close()
+
+            client.close = closing  # type: ignore[method-assign]
+        return client
+
+
+def test_clients_runner_and_date_may_be_others(kestrel: Home, servers: Servers) -> None:
+    servers.start("answer", says("It has 4711 GB [1]."))
+    servers.start("commands", PICK)
+    servers.start("queries", WORDINGS)
+    config = Config(
+        model=Model(folder=str(kestrel.models)),
+        index=Index(path=str(kestrel.index)),
+        commands=Commands(matching="llm"),
+        retrieval=Retrieval(transform="fusion"),
+        roles={
+            role: Role(base_url=server.url, model=f"model-{role}") for role, server in servers.by_role.items()
+        },
+    )
+    counting, stated = Counting(), Stated()
+    leap = datetime.date(2020, 2, 29)
+    with open_assistant(config, clients=counting, runner=stated, today=leap) as assistant:
+        answered = assistant.answer(MEMORY)
+        refused = assistant.answer("cancel job 4711")
+        assert counting.closed == []
+    assert set(counting.made) == set(counting.closed) == {"answer", "commands", "queries"}
+    assert answered.text == "It has 4711 GB [1]."
+    assert stated.ran == [("system.memory", MEMORY)]
+    assert answered.sources[0].item == output("system.memory", "Mem: 4711 GB")
+    (asked,) = servers.by_role["answer"].requests
+    assert "Today is 2020-02-29." in asked.prompt
+    assert "Mem: 4711 GB" in asked.prompt
+    assert refused.refused
+    assert stated.refusals == ["cancel job 4711"]
+
+
+def test_without_a_model_no_client_is_made(kestrel: Home) -> None:
+    config = Config(model=Model(folder=str(kestrel.models)), index=Index(path=str(kestrel.index)))
+    counting, stated = Counting(), Stated()
+    with open_assistant(config, use_model=False, clients=counting, runner=stated) as assistant:
+        assert assistant.answer(MEMORY).text is None
+    assert counting.made == {}
+    assert [name for name, _ in stated.ran] == ["system.memory"]
 
 
 # -- keys and addresses ----------------------------------------------------------------------------------

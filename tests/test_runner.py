@@ -401,6 +401,24 @@ def test_the_minute_slides(place: Place) -> None:
     assert run.run(entry(), {}).status == "refused", "the second start still counts"
 
 
+def test_who_is_patient_waits_instead_of_being_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        clock.time += seconds
+
+    monkeypatch.setattr("time.sleep", sleep)
+    run = place.runner(Policy(root=True, rate_limit=2), now=clock, patient=True)
+    outputs = [run.run(entry(), {"value": f"v{n}"}) for n in range(5)]
+    assert [output.status for output in outputs] == ["ok"] * 5
+    assert place.starts == 5
+    assert sum(pauses) == pytest.approx(120, abs=1), "two a minute: the fifth begins two minutes later"
+    others = place.runner(Policy(root=True, rate_limit=2), now=clock)
+    assert [others.run(entry(), {}).status for _ in range(2)] == ["ok", "refused"], "its starts count"
+
+
 def test_without_a_limit_nothing_is_counted(place: Place) -> None:
     run = place.runner(Policy(root=True, rate_limit=0))
     assert {run.run(entry(), {}).status for _ in range(40)} == {"ok"}

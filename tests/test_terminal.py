@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -207,3 +208,21 @@ def test_a_log_gets_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str])
         progress.update(2, 9, "passages embedded")
         progress.update(3, 9, "passages embedded")
     assert capsys.readouterr().err == "indexing: 2 of 9 passages embedded\n"
+
+
+def test_a_table_is_aligned_and_a_cell_cannot_leave_its_line() -> None:
+    out = io.StringIO()
+    rows = [
+        ("name", "a", "b"),
+        ("x\ny", "1", "long"),
+        ("all gone", "not \x1b[2Jthere at all"),
+        ("z", "222", "-"),
+    ]
+    Terminal(out, io.StringIO()).table(rows)
+    lines = out.getvalue().splitlines()
+    assert lines == [
+        "name      a    b",
+        "x y       1    long",
+        "all gone  not there at all",
+        "z         222  -",
+    ]

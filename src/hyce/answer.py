@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,9 +11,9 @@ from hyce.context import Context, build
 from hyce.endpoint import Location, location
 from hyce.errors import EndpointError
 from hyce.gather import Clock, Found, Stages, gather
-from hyce.llm import ChatClient
+from hyce.llm import LanguageModel
 from hyce.questions import check
-from hyce.records import Answer, Citation, CommandOutput, Message, Turn
+from hyce.records import Answer, Citation, CommandOutput, Message, Source, Turn
 
 __all__ = ["Turn", "answer", "preview"]
 
@@ -36,6 +35,7 @@ class _Written:
     notices: tuple[str, ...] = ()
     failed: bool = False
     withheld: tuple[CommandOutput, ...] = ()
+    sources: tuple[Source, ...] = ()
 
 
 def answer(
@@ -43,7 +43,7 @@ def answer(
     *,
     config: Config,
     stages: Stages,
-    client: ChatClient | None,
+    client: LanguageModel | None,
     turns: Sequence[Turn] = (),
     on_text: Show | None = None,
 ) -> Answer:
@@ -80,6 +80,7 @@ def answer(
         withheld=written.withheld,
         cited=config.llm.prompt == "cited",
         searched=found.search.texts,
+        sources=written.sources,
     )
 
 
@@ -105,7 +106,7 @@ def preview(
 def _asked(
     found: Found,
     config: Config,
-    client: ChatClient | None,
+    client: LanguageModel | None,
     turns: Sequence[Turn],
     on_text: Show | None,
 ) -> _Written:
@@ -135,7 +136,7 @@ def _context(found: Found, config: Config, where: Location, turns: Sequence[Turn
         found.matches,
         config=config,
         where=where,
-        today=datetime.date.today().isoformat(),
+        today=found.today.isoformat(),
         turns=[turn for turn in turns if turn.answer],
         explanations=found.explanations,
         further=found.remarks,
@@ -149,7 +150,7 @@ def _no_model(config: Config) -> str:
     return "No language model is configured (base_url and model in [llm]); this is what was found."
 
 
-def _write(context: Context, client: ChatClient, config: Config, on_text: Show | None) -> _Written:
+def _write(context: Context, client: LanguageModel, config: Config, on_text: Show | None) -> _Written:
     """Asks the model and checks what it wrote. An endpoint that fails becomes a notice."""
     if not context.answerable:
         return _without_sources(context, config, on_text)
@@ -158,7 +159,7 @@ def _write(context: Context, client: ChatClient, config: Config, on_text: Show |
         ask = _ask_reasoned if config.llm.chain_of_thought and not context.unsourced else _ask
         said, model, notices = ask(context, client, citations.Checker(numbers, on_text or _hide))
     except EndpointError as error:
-        return _Written(notices=(*context.notices, str(error)), failed=True)
+        return _Written(notices=(*context.notices, str(error)), failed=True, sources=context.sources)
     checked = citations.check(said.text, numbers)
     return _Written(
         checked.text,
@@ -167,6 +168,7 @@ def _write(context: Context, client: ChatClient, config: Config, on_text: Show |
         said.reasons,
         (*context.notices, *notices, *_remarks(said, checked, context, config)),
         withheld=context.withheld,
+        sources=context.sources,
     )
 
 
@@ -184,7 +186,7 @@ def _without_sources(context: Context, config: Config, on_text: Show | None) -> 
 
 
 def _ask(
-    context: Context, client: ChatClient, checker: citations.Checker
+    context: Context, client: LanguageModel, checker: citations.Checker
 ) -> tuple[reply.Reply, str, tuple[str, ...]]:
     """The model's reply, shown by way of the checker while it is written."""
     opening = reply.Opening(checker.feed)
@@ -198,7 +200,7 @@ def _ask(
 
 
 def _ask_reasoned(
-    context: Context, client: ChatClient, checker: citations.Checker
+    context: Context, client: LanguageModel, checker: citations.Checker
 ) -> tuple[reply.Reply, str, tuple[str, ...]]:
     """The same with reasons as JSON; nothing is shown before the answer is known. One more try where none can
     be made out; after that the reply counts as plain text."""
@@ -218,7 +220,7 @@ def _ask_reasoned(
     return said, completion.model, (*completion.notices, *notices)
 
 
-def _unanswered(client: ChatClient) -> EndpointError:
+def _unanswered(client: LanguageModel) -> EndpointError:
     longest = llm_setting(client.config, "max_output_tokens")
     return client.error("it ended before it answered", f"raise {longest}, or use another model")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ from hyce.answer import Turn, answer, preview
 from hyce.config import Config, for_role
 from hyce.decide import decide
 from hyce.gather import NEAR, Decide, Stages, Transform
-from hyce.llm import ChatClient, client_for
+from hyce.llm import LanguageModel, client_for
 from hyce.records import Answer, CommandOutput, Hit, Match, Routing
 from hyce.retrieve import Retriever, open_retriever
 from hyce.router import Router, open_router
-from hyce.runner import Runner
+from hyce.runner import Runner, Runs
 from hyce.score import unstretched
 from hyce.transform import Transformer, no_model
 
@@ -28,10 +29,12 @@ class Assistant:
     """As the model that writes the answers sees it."""
     retriever: Retriever
     router: Router | None
-    client: ChatClient | None
-    runner: Runner
+    client: LanguageModel | None
+    runner: Runs
     transform: Transform | None = None
     decide: Decide | None = None
+    today: datetime.date | None = None
+    """The date that the model is told; None: today's."""
 
     def answer(
         self, question: str, *, turns: Sequence[Turn] = (), on_text: Callable[[str], None] | None = None
@@ -55,7 +58,7 @@ class Assistant:
     ) -> Stages:
         near = unstretched(NEAR, self.router.background) if self.router else NEAR
         run = partial(self._run, question)
-        return Stages(self._retrieve, self._route, run, transform, decide, near)
+        return Stages(self._retrieve, self._route, run, transform, decide, near, self.today)
 
     def _retrieve(self, question: str) -> Sequence[Hit]:
         return self.retriever.retrieve(question)
@@ -72,18 +75,27 @@ class Assistant:
 
 @contextmanager
 def open_assistant(
-    config: Config, *, use_model: bool = True, report: Callable[[str], None] = lambda _: None
+    config: Config,
+    *,
+    use_model: bool = True,
+    report: Callable[[str], None] = lambda _: None,
+    clients: Callable[[Config, str], LanguageModel | None] = client_for,
+    runner: Runs | None = None,
+    today: datetime.date | None = None,
 ) -> Iterator[Assistant]:
     """An assistant for these settings. An endpoint that may not be used is refused here, before any work.
 
-    use_model: False for passages and command output only.
+    use_model: False for passages and command output only. clients: makes the client of a role; runner: what
+    runs commands; today: as in Assistant.
     """
-    runner = Runner(config, report=report)
+    runner = runner or Runner(config, report=report)
     with ExitStack() as opened:
 
-        def client(role: str) -> ChatClient | None:
-            found = client_for(config, role) if use_model else None
-            return opened.enter_context(found) if found else None
+        def client(role: str) -> LanguageModel | None:
+            found = clients(config, role) if use_model else None
+            if found:
+                opened.callback(found.close)
+            return found
 
         answering = client("answer")
         choosing = client("commands") if config.commands.matching == "llm" else None
@@ -110,14 +122,15 @@ def open_assistant(
             _transform(config, retriever, helping),
             # Without a model that answers there is only what is found.
             _decide(config, helping) if answering else None,
+            today,
         )
 
 
-def _transform(config: Config, retriever: Retriever, client: ChatClient | None) -> Transform | None:
+def _transform(config: Config, retriever: Retriever, client: LanguageModel | None) -> Transform | None:
     if client is None or config.retrieval.transform == "none":
         return None
     return Transformer(retriever, client).search
 
 
-def _decide(config: Config, client: ChatClient | None) -> Decide | None:
+def _decide(config: Config, client: LanguageModel | None) -> Decide | None:
     return partial(decide, client=client) if client and config.retrieval.decide else None

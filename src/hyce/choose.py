@@ -13,7 +13,7 @@ from typing import Any
 
 from hyce import prompts
 from hyce.errors import EndpointError, PolicyError
-from hyce.llm import ChatClient
+from hyce.llm import LanguageModel
 from hyce.parameters import check_value
 from hyce.privacy import redact
 from hyce.records import Command, Match
@@ -21,7 +21,7 @@ from hyce.reply import json_object
 
 
 def choose(
-    question: str, candidates: Sequence[Match], client: ChatClient, *, most: int
+    question: str, candidates: Sequence[Match], client: LanguageModel, *, most: int
 ) -> tuple[Match, ...] | None:
     """The entries that the model would run, its best first, at most `most`; () for none of them.
 

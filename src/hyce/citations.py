@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from hyce.prompts import Source
-from hyce.records import Citation, CommandOutput, Passage, command_line
+from hyce.records import Citation, CommandOutput, Passage, Source, command_line
 
 DROPPED = "The answer cited a source that it was not given; the citation was removed."
 UNSUPPORTED = "The answer cites none of its sources; check it against them."

@@ -22,6 +22,8 @@ class Completion:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     notices: tuple[str, ...] = ()
+    broken: bool = False
+    """Whether the connection ended before the answer did."""
 
 
 @dataclass
@@ -53,7 +55,8 @@ class WrittenAnswer:
     def completion(self, asked: str) -> Completion:
         """The whole, with what the reader must know about it."""
         notices = []
-        if self.broken or not (self.done or self.finish_reason):
+        broken = self.broken or not (self.done or self.finish_reason)
+        if broken:
             notices.append("The connection ended in the middle of the answer; it breaks off.")
         elif self.finish_reason == "length":
             notices.append("The answer reached its longest length (llm.max_output_tokens) and breaks off.")
@@ -66,6 +69,7 @@ class WrittenAnswer:
             _count(self.usage.get("prompt_tokens")),
             _count(self.usage.get("completion_tokens")),
             tuple(notices),
+            broken,
         )
 
 

@@ -129,11 +129,13 @@ def load(
     overrides: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
     site_file: Path = SITE_FILE,
+    above: tuple[str, Mapping[str, Any]] | None = None,
 ) -> Config:
     """All settings, merged.
 
     file: the user's hyce.toml in place of $XDG_CONFIG_HOME/hyce/hyce.toml; it must exist when named.
     overrides: settings of the command line, as {"section.key": value}; they win.
+    above: further ones that stand above the command line's, after what they are called in messages.
     Raises ConfigError for an unknown key, a wrong type, broken TOML, or a file that others can write.
     """
     environ = os.environ if environ is None else environ
@@ -151,8 +153,9 @@ def load(
         layers.append((str(user_file), _read_toml(user_file), not site_governs))
     layers.append(("environment", _read_environment(environ), not site_governs))
     layers.append(("command line", dict(overrides or {}), not site_governs))
+    layers += [(above[0], dict(above[1]), not site_governs)] if above else []
     for origin, settings, may_set_policy in layers:
-        for key, value in _with_preset(settings, origin).items():
+        for key, value in with_preset(settings, origin).items():
             _check(key, value, origin)
             # Who may call an address the site's own decides what leaves the site.
             is_policy = key.startswith("policy.") or (key.endswith(".location") and value == "onsite")
@@ -184,7 +187,7 @@ def load(
     return Config(**sections, origins=types.MappingProxyType(origins), notices=tuple(notices))
 
 
-def _with_preset(settings: Mapping[str, Any], origin: str) -> dict[str, Any]:
+def with_preset(settings: Mapping[str, Any], origin: str) -> dict[str, Any]:
     """The layer's settings, with those of the preset that it names where it says nothing itself."""
     name = settings.get("preset")
     if not name:
@@ -204,6 +207,19 @@ def _distrust_locations(values: dict[str, Any], origins: Mapping[str, str], site
             values[key] = "outside"
             notices.append(f"{key} in {site_file} has no effect on {address} in {elsewhere}")
     return notices
+
+
+def checked(tables: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """{"section.key": value} of nested tables. Raises ConfigError for a setting that there is not, or of
+    another type."""
+    settings = {
+        key: value
+        for name, section in tables.items()
+        for key, value in (_flat(name, section) if isinstance(section, dict) else {name: section}).items()
+    }
+    for key, value in settings.items():
+        _check(key, value, origin)
+    return settings
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> Path:

@@ -12,8 +12,8 @@ from hyce.config import Config
 from hyce.endpoint import Location
 from hyce.llm import output_tokens
 from hyce.privacy import redact
-from hyce.prompts import Source
-from hyce.records import CommandOutput, Explanation, Hit, Match, Message, Turn, command_line
+from hyce.prompts import fenced
+from hyce.records import CommandOutput, Explanation, Hit, Match, Message, Source, Turn, command_line
 from hyce.tokens import Length, longest
 
 _RAN = ("ok", "failed", "timeout")
@@ -163,8 +163,8 @@ def fit(candidates: Sequence[Source], room: int, length: Length) -> tuple[list[S
     """
     outputs = [s for s in candidates if isinstance(s.item, CommandOutput)]
     passages = [s for s in candidates if not isinstance(s.item, CommandOutput)]
-    wanted = sum(length(s.fenced) + 2 for s in passages)
-    shares = _shares([length(s.fenced) + 2 for s in outputs], max(room // 2, room - wanted))
+    wanted = sum(length(fenced(s)) + 2 for s in passages)
+    shares = _shares([length(fenced(s)) + 2 for s in outputs], max(room // 2, room - wanted))
     kept: list[Source] = []
     cut, left_out = [], 0
     for source, share in [*zip(outputs, shares, strict=True), *((s, None) for s in passages)]:
@@ -180,7 +180,7 @@ def fit(candidates: Sequence[Source], room: int, length: Length) -> tuple[list[S
                 # What follows a passage that had to be cut ranks lower: nothing of it is squeezed in.
                 room = 0
         kept.append(fitted)
-        room = max(0, room - length(fitted.fenced) - 2)
+        room = max(0, room - length(fenced(fitted)) - 2)
     notices = [
         f"Source [{number}] was cut to fit into the model's context (llm.context_tokens)." for number in cut
     ]
@@ -227,14 +227,14 @@ def _without_middle(text: str, kept: int) -> str:
 
 def _cut(source: Source, room: int, length: Length, *, middle: bool) -> Source | None:
     """The source within `room` tokens; None when too little of it would be left."""
-    if length(source.fenced) + 2 <= room:
+    if length(fenced(source)) + 2 <= room:
         return source
-    frame = length(dataclasses.replace(source, text="").fenced) + 6
+    frame = length(fenced(dataclasses.replace(source, text=""))) + 6
     if room - frame < _SMALLEST:
         return None
     text = (cut_middle if middle else cut_end)(source.text, room - frame, length)
     fitted = dataclasses.replace(source, text=text)
-    return fitted if text and length(fitted.fenced) + 2 <= room else None
+    return fitted if text and length(fenced(fitted)) + 2 <= room else None
 
 
 def _shares(wanted: Sequence[int], room: int) -> list[int]:

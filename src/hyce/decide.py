@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from hyce import prompts
 from hyce.errors import EndpointError
-from hyce.llm import ChatClient
+from hyce.llm import LanguageModel
 from hyce.privacy import redact
 from hyce.records import Turn
 from hyce.reply import json_object, without_thinking
@@ -44,7 +44,7 @@ class Decision:
     notices: tuple[str, ...] = ()
 
 
-def decide(question: str, turns: Sequence[Turn], client: ChatClient) -> Decision:
+def decide(question: str, turns: Sequence[Turn], client: LanguageModel) -> Decision:
     """The model's decision; `needed` wherever there is doubt. turns: the conversation so far."""
     if _about_the_cluster(question, client):
         return Decision(True)
@@ -61,7 +61,7 @@ def decide(question: str, turns: Sequence[Turn], client: ChatClient) -> Decision
     return Decision(said == "yes")
 
 
-def _about_the_cluster(question: str, client: ChatClient) -> bool:
+def _about_the_cluster(question: str, client: LanguageModel) -> bool:
     """Whether the question says a word that only documentation or commands can be asked about."""
     site = client.config.site
     names = [name for name in (site.name, site.cluster, *site.clusters) if name]

@@ -14,7 +14,7 @@ from typing import Any
 from hyce import prompts
 from hyce.drafts import Draft, catalogue_file, fault, free_id
 from hyce.errors import CatalogueError, PolicyError, UsageError
-from hyce.llm import ChatClient, output_tokens
+from hyce.llm import LanguageModel, output_tokens
 from hyce.privacy import neutral, redact
 from hyce.records import Command, CommandOutput, Message, Pipeline
 from hyce.reply import json_object
@@ -83,7 +83,7 @@ def manual(program: str, run: Callable[[Command], CommandOutput]) -> Manual:
 
 
 def describe(
-    line: str, manuals: Sequence[Manual], client: ChatClient, *, taken: Collection[str] = ()
+    line: str, manuals: Sequence[Manual], client: LanguageModel, *, taken: Collection[str] = ()
 ) -> Draft:
     """The draft of an entry for the line. taken: ids that exist already.
 
@@ -136,7 +136,7 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _asked(messages: list[Message], client: ChatClient) -> tuple[str, tuple[str, ...]]:
+def _asked(messages: list[Message], client: LanguageModel) -> tuple[str, tuple[str, ...]]:
     """Description and questions, asked for a second time where the first reply can't be used."""
     for _ in range(2):
         completion = client.complete(messages, schema=schema())
@@ -164,7 +164,7 @@ def _within(number: int, limits: tuple[int, int]) -> bool:
     return limits[0] <= number <= limits[1]
 
 
-def _room(client: ChatClient) -> int:
+def _room(client: LanguageModel) -> int:
     """Characters that the model's context has for what programs say of themselves."""
     tokens = client.config.llm.context_tokens - output_tokens(client.config) - 800
     return max(1000, tokens * _CHARACTERS_PER_TOKEN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,17 @@ from itertools import zip_longest
 from hyce import explain, prompts
 from hyce.config import Config
 from hyce.decide import Decision
-from hyce.records import CommandOutput, Explanation, Hit, Match, Routing, Search, Turn
+from hyce.records import (
+    CommandOutput,
+    Explanation,
+    Hit,
+    Match,
+    Passage,
+    Routing,
+    Search,
+    Turn,
+    command_line,
+)
 from hyce.references import Reference, jobs_shown, resolve
 
 Retrieve = Callable[[str], Sequence[Hit]]
@@ -21,6 +32,9 @@ Decide = Callable[[str, Sequence[Turn]], Decision]
 Route = Callable[[str, Sequence[Hit]], tuple[Routing, Sequence[Hit]]]
 """(question, passages) -> what runs, and the passages that stay beside it."""
 Run = Callable[[Match], CommandOutput]
+
+DESCRIPTIONS = "catalogue"
+"""The source of descriptions that stand in for output (commands.run = false)."""
 
 _AT_ONCE = 4
 """Commands run at the same time, at most."""
@@ -45,6 +59,8 @@ class Stages:
     """Says whether documentation is needed; None: it always is."""
     near: float = NEAR
     """Cosine from which a passage may bear on a question at all."""
+    today: datetime.date | None = None
+    """The date that the model is told; None: today's."""
 
     def search(self, text: str) -> Search:
         """What is found for the text, with the help there is."""
@@ -91,6 +107,7 @@ class Found:
     looked_up: bool
     """False where nothing was searched for and nothing ran, because the question needs no source."""
     near: float
+    today: datetime.date
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -110,7 +127,8 @@ class Found:
     def far(self) -> bool:
         """Whether nothing was found that could bear on the question."""
         asked_back = self.routing.ask_back is not None
-        nothing_else = not self.outputs and not asked_back and bool(self.hits)
+        described = any(hit.passage.source == DESCRIPTIONS for hit in self.hits)
+        nothing_else = not (self.outputs or described or asked_back) and bool(self.hits)
         return nothing_else and max(hit.similarity for hit in self.hits) < self.near
 
     @property
@@ -142,6 +160,9 @@ def gather(question: str, config: Config, stages: Stages, turns: Sequence[Turn],
         # Where commands compete with passages, the two are one search, and there was none.
         routing = replace(routing, commands=(), supporting=())
     matches = _allowed(routing, config)
+    if not config.commands.run:
+        hits = [replace(hit, rank=n) for n, hit in enumerate((*_described(matches), *hits), 1)]
+        matches = ()
     with clock.stage("run"):
         outputs = _run_all(matches, stages.run)
     with clock.stage("explain"):
@@ -160,6 +181,7 @@ def gather(question: str, config: Config, stages: Stages, turns: Sequence[Turn],
         decision,
         looked_up,
         stages.near,
+        stages.today or datetime.date.today(),
     )
 
 
@@ -202,6 +224,16 @@ def _allowed(routing: Routing, config: Config) -> tuple[Match, ...]:
     if routing.refused or not config.commands.enabled:
         return ()
     return (*routing.commands, *routing.supporting)
+
+
+def _described(matches: Sequence[Match]) -> Iterator[Hit]:
+    """What the commands would tell, as passages: for answers without live output (commands.run = false)."""
+    for rank, match in enumerate(matches, 1):
+        command = match.command
+        line = command_line(command.argv, command.also)
+        # Below all ids that an index gives.
+        passage = Passage(-rank, DESCRIPTIONS, command.id, None, line, (line,), command.description, None)
+        yield Hit(rank, match.score, passage, match.score)
 
 
 def _run_all(matches: Sequence[Match], run: Run) -> tuple[CommandOutput, ...]:

@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hyce.completion import Completion, UnreadableError, WrittenAnswer, read_body, read_event
 from hyce.config import Config, for_role, llm_setting
-from hyce.endpoint import api_key, location, parse_address
+from hyce.endpoint import Location, api_key, location, parse_address
 from hyce.errors import EndpointError
 from hyce.privacy import neutral
 from hyce.retry import PassingError, broken_connection, quoted, repeated, retry_after
@@ -45,6 +45,35 @@ _OPTIONAL = (
     "stream_options",
     "response_format",
 )
+
+
+class LanguageModel(Protocol):
+    """A model that replies to messages: a ChatClient, or what keeps a record of one."""
+
+    @property
+    def location(self) -> Location: ...
+
+    @property
+    def config(self) -> Config:
+        """With its own settings as [llm]."""
+        ...
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        on_text: Callable[[str], None] | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Completion:
+        """What the model writes. Raises EndpointError."""
+        ...
+
+    def error(self, reason: str, remedy: str) -> EndpointError:
+        """The error to raise where a reply can't be used."""
+        ...
+
+    def close(self) -> None:
+        """Ends the connection."""
 
 
 class ChatClient:

@@ -57,7 +57,7 @@ class Slot:
             row = json.loads(os.pread(self.file, os.fstat(self.file).st_size, 0))
             if row["key"] != self.key:
                 return None
-            return Stored(float(row["began"]), float(row["ended"]), _output(row["output"]))
+            return Stored(float(row["began"]), float(row["ended"]), read_output(row["output"]))
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
 
@@ -96,7 +96,7 @@ class Outputs:
             self.state.sweep(_PREFIX, self.now())
 
 
-def _output(row: Mapping[str, Any]) -> CommandOutput:
+def read_output(row: Mapping[str, Any]) -> CommandOutput:
     """The output as it was stored. Raises TypeError, ValueError or KeyError where it is none."""
     if not isinstance(row["stdout"], str) or not isinstance(row["stderr"], str):
         raise TypeError("an output is text")

@@ -53,7 +53,8 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "paper-nvidia": Preset(
-        "The same with the better models of its appendix A; set model.base_url and reranker.base_url.",
+        "The same with the served models that its appendix A lists first; set model.base_url and "
+        "reranker.base_url.",
         {
             **_PAPER,
             "model.kind": "openai",

@@ -344,6 +344,17 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """What a model is given under one number: a passage, or the output of a command that ran."""
+
+    number: int
+    item: Hit | CommandOutput
+    label: str
+    """Title and section, or the command line."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The end of the way."""
 
@@ -378,6 +389,8 @@ class Answer:
     """Whether the model was asked to cite its sources; else all that it was given have to be listed."""
     searched: tuple[str, ...] = ()
     """What was searched for beside the question."""
+    sources: tuple[Source, ...] = ()
+    """What the model was given, as it was given it; empty where no model was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from hyce import catalogue
@@ -13,15 +14,18 @@ from hyce.config import Config
 from hyce.embed import Embedder
 from hyce.errors import EndpointError
 from hyce.joint import compete, compete_reranked
-from hyce.llm import ChatClient
+from hyce.llm import LanguageModel, client_for
 from hyce.match import Matcher, open_matcher
-from hyce.records import Command, Hit, Match, Routing
+from hyce.records import Command, Hit, Match, Routing, Search
 from hyce.refuse import why_refused
 from hyce.rerank import Reranker
 from hyce.run import available
 
 CANDIDATES = 8
 """Entries that the language model may choose from."""
+
+Route = Callable[[str, str | None], Routing]
+"""(question, the batch system that it is about; None: the one in the settings) -> what would run."""
 
 NO_MODEL = "commands.matching is llm, but no language model is asked; hyce's own choice was used."
 
@@ -36,7 +40,7 @@ class Router:
         entries: Catalogue,
         offered: Callable[[Command], bool],
         *,
-        client: ChatClient | None = None,
+        client: LanguageModel | None = None,
         reranker: Reranker | None = None,
     ) -> None:
         """offered: whether an entry can run here; client: for matching = llm; reranker: for joint."""
@@ -108,7 +112,7 @@ def open_router(
     config: Config,
     *,
     embedder: Embedder | None = None,
-    client: ChatClient | None = None,
+    client: LanguageModel | None = None,
     reranker: Reranker | None = None,
     scheduler: str | None = None,
     assume_available: bool = False,
@@ -135,3 +139,46 @@ def open_router(
         client=client,
         reranker=reranker,
     )
+
+
+@contextmanager
+def open_routing(
+    config: Config,
+    *,
+    scheduler: str | None = None,
+    assume_available: bool = False,
+    report: Callable[[str], None],
+) -> Iterator[Route]:
+    """Chooses commands as an answer would, and runs none.
+
+    scheduler, assume_available: open_matcher's. report: is told of what the reader must know of the searches.
+    Raises what open_router and open_retriever do, and PolicyError or ConfigError for an endpoint.
+    """
+    from hyce.retrieve import open_retriever
+    from hyce.transform import open_search
+
+    with ExitStack() as opened:
+        client = client_for(config, "commands") if config.commands.matching == "llm" else None
+        if client:
+            opened.enter_context(client)
+        # Passages are needed where commands compete with them.
+        joint = config.commands.matching == "joint"
+        retriever = opened.enter_context(open_retriever(config)) if joint else None
+        search = opened.enter_context(open_search(config, retriever, report)) if retriever else None
+        router = open_router(
+            config,
+            embedder=retriever.embedder if retriever else None,
+            client=client,
+            reranker=retriever.reranker if retriever else None,
+            scheduler=scheduler,
+            assume_available=assume_available,
+        )
+
+        def route(question: str, about: str | None) -> Routing:
+            found = search(question, None) if search else Search(())
+            for notice in found.notices:
+                report(notice)
+            routing, _ = router.route(question, found.hits, scheduler=about or scheduler)
+            return routing
+
+        yield route

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Protocol
 
 from hyce import audit
 from hyce.config import Config, state_folder
@@ -33,11 +34,24 @@ _PATIENCE = 5.0
 """Seconds beyond its time limit for which somebody else's run is waited for."""
 
 
+class Runs(Protocol):
+    """What runs entries: a Runner, or what replays the outputs of an earlier run."""
+
+    def run(self, command: Command, params: Mapping[str, str], question: str = "") -> CommandOutput:
+        """What the entry prints, or why it did not run."""
+        ...
+
+    def refused(self, question: str, reason: str) -> None:
+        """Is told that nothing runs for this question."""
+        ...
+
+
 class Runner:
     """Runs entries for this user. Threads may share it.
 
     Raises StateError where the user's state folder is unsafe: nothing runs then. Where the folder can't be
     written, commands run without reuse, and `report` gets one line about it.
+    patient: wait where the rate limit is reached, instead of refusing.
     directories, trusted_uid: as in hyce.run. These, the folder, syslog's socket and the clock are for tests.
     """
 
@@ -46,6 +60,7 @@ class Runner:
         config: Config,
         *,
         report: Callable[[str], None] = lambda _: None,
+        patient: bool = False,
         folder: Path | None = None,
         directories: Sequence[Path] = PROGRAM_DIRECTORIES,
         trusted_uid: int = 0,
@@ -56,7 +71,7 @@ class Runner:
         self._directories, self._trusted_uid = directories, trusted_uid
         self._state = State(folder or state_folder())
         self._state.check()
-        self._now = now
+        self._now, self._patient = now, patient
         self._outputs = Outputs(self._state, now)
         self._limit = Limit(self._state, config.policy.rate_limit, now)
         self._told = threading.Lock()
@@ -105,7 +120,8 @@ class Runner:
 
     def _counted(self, command: Command, params: Mapping[str, str]) -> CommandOutput:
         """A run of its own, where the rate limit leaves room for one."""
-        wait = self._limit.take()
+        while (wait := self._limit.take()) and self._patient:
+            time.sleep(wait)
         if wait:
             most = self._config.policy.rate_limit
             reason = f"{most} commands have started within a minute, as many as the site allows one user"

@@ -182,6 +182,11 @@ class Commands:
     """Which commands may answer."""
 
     enabled: bool = setting(True, "Run commands to answer questions.")
+    run: bool = setting(
+        True,
+        "Run the commands that are found. false: the model is given their descriptions as they stand, and "
+        "nothing runs, for comparison.",
+    )
     matching: Literal["routed", "joint", "llm"] = setting(
         "routed",
         "routed: own ranking, with a decision to run none, one or several. joint: descriptions compete with "
@@ -247,6 +252,10 @@ ROLES = {
     "commands": "chooses commands (commands.matching = llm) and drafts entries (hyce commands describe)",
     "queries": "transforms questions (retrieval.transform, retrieval.decide)",
     "passages": "cuts pages into passages (passages.kind = llm)",
+    "generation": "writes questions from the documentation and from commands (hyce evaluate generate)",
+    "filter": "decides which of them are good questions",
+    "judge": "judges answers (hyce evaluate run)",
+    "second_judge": "judges them too, to compare; asked only where this section says something",
 }
 """What language models do, each of which may have a model of its own, as [llm.answer]."""
 

@@ -22,10 +22,9 @@ from hyce.config import Config
 from hyce.context import fit, measure, passage_label, token_length
 from hyce.errors import EndpointError
 from hyce.join import Ranked, join_neighbours
-from hyce.llm import ChatClient, client_for, output_tokens
+from hyce.llm import LanguageModel, client_for, output_tokens
 from hyce.privacy import neutral, redact
-from hyce.prompts import Source
-from hyce.records import Hit, Message, Search
+from hyce.records import Hit, Message, Search, Source
 from hyce.reply import json_object, without_thinking
 from hyce.retrieve import RRF_K, Retriever
 
@@ -42,7 +41,7 @@ _Read = TypeVar("_Read")
 class Transformer:
     """Searches with one retriever in the way that retrieval.transform says; the client's settings count."""
 
-    def __init__(self, retriever: Retriever, client: ChatClient) -> None:
+    def __init__(self, retriever: Retriever, client: LanguageModel) -> None:
         config = client.config
         self._client = client
         self._config = config
@@ -112,7 +111,7 @@ def fused(rankings: Sequence[Sequence[Hit]], *, own_scores: bool = False) -> lis
 class _Asking:
     """What the model is asked for one question. A failure becomes a notice; `texts` are what it wrote."""
 
-    def __init__(self, client: ChatClient, question: str) -> None:
+    def __init__(self, client: LanguageModel, question: str) -> None:
         self._client = client
         self._site = client.config.site
         self._question = redact(question) if client.location == "outside" else question

@@ -50,12 +50,12 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     )
     search.add_argument("question", metavar="QUESTION", help=QUESTION_HELP)
     search.add_argument(
-        "-k", type=_positive, metavar="N", help="how many passages (default: the setting retrieval.passages)"
+        "-k", type=positive, metavar="N", help="how many passages (default: the setting retrieval.passages)"
     )
     search.set_defaults(call=run_search)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 upwards")
     return int(text)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hyce.cli.catalogue import output_json, show_output
@@ -14,7 +13,7 @@ from hyce.cli.terminal import Terminal
 from hyce.config import Config
 from hyce.errors import HyceError
 from hyce.questions import QUESTION_HELP, check, read_questions
-from hyce.records import Answer, CommandOutput, Match, Routing, Search
+from hyce.records import Answer, CommandOutput, Match, Routing
 
 SHOWN = 3
 """Passages shown by ask and chat where no model answers; `hyce search` and --json give all."""
@@ -310,8 +309,16 @@ def _next_question(interactive: bool, terminal: Terminal) -> str | None:
 
 def run_match(arguments: argparse.Namespace, config: Config, terminal: Terminal) -> int:
     """Show the commands for one question, or for each of stdin's."""
-    with ExitStack() as opened:
-        route = _open_routing(arguments, config, terminal, opened)
+    from hyce.router import open_routing
+
+    if not (config.commands.enabled and config.policy.commands):
+        terminal.warn("running commands is switched off: ask runs none of them")
+    with open_routing(
+        config,
+        scheduler=arguments.scheduler,
+        assume_available=arguments.assume_available,
+        report=terminal.warn,
+    ) as route:
         if arguments.question != "-":
             question = check(arguments.question)
             routing = route(question, None)
@@ -333,48 +340,6 @@ def run_match(arguments: argparse.Namespace, config: Config, terminal: Terminal)
             terminal.error(error)
             terminal.json({"question": asked.question, "error": error, "commands": []})
     return 1 if failed else 0
-
-
-def _open_routing(
-    arguments: argparse.Namespace, config: Config, terminal: Terminal, opened: ExitStack
-) -> Callable[[str, str | None], Routing]:
-    """(question, the batch system that it is about) -> what would run."""
-    from hyce.retrieve import open_retriever
-    from hyce.router import open_router
-    from hyce.transform import open_search
-
-    if not (config.commands.enabled and config.policy.commands):
-        terminal.warn("running commands is switched off: ask runs none of them")
-    client = _chooser(config, opened)
-    # Passages are needed where commands compete with them.
-    joint = config.commands.matching == "joint"
-    retriever = opened.enter_context(open_retriever(config)) if joint else None
-    search = opened.enter_context(open_search(config, retriever, terminal.warn)) if retriever else None
-    router = open_router(
-        config,
-        embedder=retriever.embedder if retriever else None,
-        client=client,
-        reranker=retriever.reranker if retriever else None,
-        scheduler=arguments.scheduler,
-        assume_available=arguments.assume_available,
-    )
-
-    def route(question: str, scheduler: str | None) -> Routing:
-        found = search(question, None) if search else Search(())
-        for notice in found.notices:
-            terminal.warn(notice)
-        routing, _ = router.route(question, found.hits, scheduler=scheduler or arguments.scheduler)
-        return routing
-
-    return route
-
-
-def _chooser(config: Config, opened: ExitStack) -> Any:
-    """The model that chooses, where the settings say so and there is one."""
-    from hyce.llm import client_for
-
-    client = client_for(config, "commands") if config.commands.matching == "llm" else None
-    return opened.enter_context(client) if client else None
 
 
 def routing_json(question: str, routing: Routing) -> dict[str, Any]:

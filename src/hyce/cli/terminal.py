@@ -7,7 +7,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -68,6 +68,18 @@ class Terminal:
             self.console().print(Text(text, style=style))
         else:
             self.out.write(text + "\n")
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Rows below each other, each column as wide as it has to be; the first row holds the headings.
+
+        A row with fewer cells than the first says something in place of figures; its last cell has no column.
+        """
+        lines = [[" ".join(neutral(cell).split()) for cell in row] for row in rows]
+        columns = range(len(lines[0]))
+        in_columns = [line if len(line) == len(columns) else line[:-1] for line in lines]
+        widths = [max(len(line[column]) for line in in_columns if column < len(line)) for column in columns]
+        for line in lines:
+            self.print("  ".join(map(str.ljust, line, widths)).rstrip())
 
     def write(self, text: str) -> None:
         """A part of a line, shown at once."""

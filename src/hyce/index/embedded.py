@@ -178,6 +178,15 @@ class IndexReader:
             )
         return [self._passage(rows[number]) for number in ids]
 
+    def ids(self) -> list[int]:
+        """The ids of all passages, ascending."""
+        return sorted(int(number) for number in self._ids[self._ids >= 0])
+
+    def paths(self) -> list[str]:
+        """Of all pages, each relative to its source."""
+        with plain_errors(self.path):
+            return [path for (path,) in self._database.execute("SELECT DISTINCT path FROM document")]
+
     def similarity(self, vector: NDArray[np.float32], ids: Sequence[int]) -> NDArray[np.float32]:
         """The cosine of each passage with the vector, in the order of ids."""
         query = self._query(vector)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hyce.config import Site
 from hyce.privacy import fence
-from hyce.records import Command, CommandOutput, Explanation, Hit, Message, Turn
+from hyce.records import Command, CommandOutput, Explanation, Message, Source, Turn
 
 NOT_ANSWERED = "NOT IN THE SOURCES"
 """The first line of a reply that could not be given from the sources."""
@@ -177,20 +177,10 @@ _ENDINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What a model is given under one number: a passage, or the output of a command that ran."""
-
-    number: int
-    item: Hit | CommandOutput
-    label: str
-    text: str
-
-    @property
-    def fenced(self) -> str:
-        """The source as it stands in the prompt."""
-        kind = "command output" if isinstance(self.item, CommandOutput) else "documentation"
-        return fence(kind, self.number, self.label, self.text)
+def fenced(source: Source) -> str:
+    """The source as it stands in a prompt."""
+    kind = "command output" if isinstance(source.item, CommandOutput) else "documentation"
+    return fence(kind, source.number, source.label, source.text)
 
 
 def answer(
@@ -214,12 +204,22 @@ def answer(
     rules = (_RULES if cited else _PLAIN).format(**names, today=today, marker=NOT_ANSWERED)
     form = (_REASONED if cited else _PLAIN_REASONED) if chain_of_thought else ""
     messages = [_message("system", f"{rules}\n\n{form}" if form else rules), *_earlier(turns)]
-    parts = [source.fenced for source in sources] or ["There are no sources."]
+    parts = [fenced(source) for source in sources] or ["There are no sources."]
     if remarks:
         parts.append("\n".join(remarks))
     parts.append(f"Question: {question}")
     messages.append(_message("user", "\n\n".join(parts)))
     return messages
+
+
+def answering_digest() -> str:
+    """Digest of the prompts by which questions are answered."""
+    return digest(_RULES, _REASONED, _AGAIN, _PLAIN, _PLAIN_REASONED, _UNSOURCED)
+
+
+def digest(*texts: str) -> str:
+    """Sixteen hex digits that are others where a text is another."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 def unsourced(
@@ -287,7 +287,7 @@ def reword(question: str, count: int, site: Site) -> list[Message]:
 
 def reason(question: str, sources: Sequence[Source], steps: Sequence[str], site: Site) -> list[Message]:
     """The messages that ask for the next step from the passages found to the answer."""
-    parts = [source.fenced for source in sources] or ["No passage was found."]
+    parts = [fenced(source) for source in sources] or ["No passage was found."]
     parts.append(f"Question: {question}")
     parts.append("\n".join(["Steps so far:", *(f"- {step}" for step in steps)]) if steps else "No step yet.")
     return [_about(_REASON, site), _message("user", "\n\n".join(parts))]
