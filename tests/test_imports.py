@@ -28,7 +28,7 @@ FOUNDATION = {
 }
 """What each module that all others may use may itself import."""
 
-ABOVE_THE_STAGES = {"answer": 1, "assistant": 2, "doctor": 3, "cli": 4}
+ABOVE_THE_STAGES = {"answer": 1, "assistant": 2, "doctor": 3, "evaluate": 3, "cli": 4}
 """Nothing imports what stands higher than itself; the stages stand at 0."""
 
 
