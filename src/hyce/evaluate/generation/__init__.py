@@ -1,0 +1,1 @@
+"""Passages and commands -> questions with reference answers, filtered: `hyce evaluate generate`."""
