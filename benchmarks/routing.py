@@ -2,7 +2,7 @@
 
     python benchmarks/routing.py [--shared DIR] [--model DIR] [--only TEXT]
 
-The figures are those of DIR/tools/score_routing.py, on data/routing_held.jsonl (questions whose writers also
+The figures are those of `hyce evaluate routing`, on data/routing_held.jsonl (questions whose writers also
 wrote example questions; none of it is an example) and on DIR/questions/routing.jsonl (where it is there):
 
     first       share of the questions for a command whose first command is right
@@ -16,14 +16,10 @@ wrote example questions; none of it is an example) and on DIR/questions/routing.
 from __future__ import annotations
 
 import argparse
-import json
-import statistics
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import environment
 import numpy as np
@@ -32,14 +28,19 @@ import report
 from hyce import catalogue, match, score
 from hyce.catalogue.loader import load_folders
 from hyce.embed import OnnxEmbedder
+from hyce.evaluate.finding.encoders import Encoder, cosine
+from hyce.evaluate.finding.measured import ALL
+from hyce.evaluate.finding.routing import Routed, summarised
+from hyce.evaluate.finding.similarity import catalogue_set
+from hyce.evaluate.finding.similarity import measure as compared_by
+from hyce.evaluate.records import Question
+from hyce.evaluate.sets import read_set
 from hyce.match import Matcher
 from hyce.models import find
-from hyce.records import Command, Embedding, Match, Routing, command_line
+from hyce.records import Command, Embedding, Routing
 
 DATA = Path(__file__).parent / "data"
 FIGURES = ("first", "precision", "parameters", "quiet", "traps", "overall")
-Question = dict[str, Any]
-"""id, site, question, accept (ids, best first), params, kind."""
 
 
 class Remembering:
@@ -123,29 +124,12 @@ def variants() -> list[Variant]:
 
 def figures(questions: Sequence[Question], routings: Sequence[Routing]) -> dict[str, report.Cell]:
     """The six figures; see the module's docstring."""
-    told: defaultdict[str, list[bool]] = defaultdict(list)
-    for question, routing in zip(questions, routings, strict=True):
-        ids = [each.command.id for each in routing.commands]
-        accept = question["accept"]
-        if accept:
-            right = bool(ids) and ids[0] in accept
-            told["first"].append(right)
-            told["precision"] += [entry in accept for entry in ids]
-            if question["kind"] == "parameter":
-                right = right and _carries(routing.commands[0], accept[0], question["params"])
-                told["parameters"].append(right)
-        else:
-            right = not ids
-            told["traps" if question["kind"] == "trap" else "quiet"].append(right)
-        told["overall"].append(right)
-    return {name: round(statistics.mean(told[name]), 3) if told[name] else "" for name in FIGURES}
-
-
-def _carries(chosen: Match, best: str, wanted: dict[str, str]) -> bool:
-    """Whether it has exactly the values; another accepted entry may take fewer of them."""
-    if chosen.command.id == best:
-        return dict(chosen.params) == wanted
-    return chosen.params.items() <= wanted.items()
+    rows = [
+        Routed(question, question.accept or (), routing.commands)
+        for question, routing in zip(questions, routings, strict=True)
+    ]
+    told = summarised(rows).groups[ALL]
+    return {name: round(told[name].value, 3) if name in told else "" for name in FIGURES}
 
 
 def measure(variant: Variant, questions: Sequence[Question], embedder: Remembering) -> dict[str, report.Cell]:
@@ -158,9 +142,9 @@ def measure(variant: Variant, questions: Sequence[Question], embedder: Rememberi
         )
         for scheduler in ("slurm", "pbs"):
             matcher.match("warm up", scheduler=scheduler)
-        embedder.embed([question["question"] for question in questions])
+        embedder.embed([question.question for question in questions])
         started = time.perf_counter()
-        routings = [matcher.match(each["question"], scheduler=each["site"]) for each in questions]
+        routings = [matcher.match(each.question, scheduler=each.site) for each in questions]
         seconds = time.perf_counter() - started
     finally:
         for place, name, value in kept:
@@ -170,32 +154,20 @@ def measure(variant: Variant, questions: Sequence[Question], embedder: Rememberi
 
 def similarity(questions: Sequence[Question], embedder: Remembering) -> Iterator[dict[str, report.Cell]]:
     """How near questions are to the command lines, and to the descriptions, of the entries on their site."""
-    entries = list(catalogue.load().values())
-    asked = [question for question in questions if question["accept"]]
-    vectors = _vectors([question["question"] for question in asked], embedder)
-    of_site = np.array(
-        [[entry.scheduler in (None, question["site"]) for entry in entries] for question in asked]
-    )
-    for name, texts in (
-        ("command line", [command_line(entry.argv, entry.also) for entry in entries]),
-        ("description", [entry.description for entry in entries]),
+    asked = [question for question in questions if question.accept]
+    encoder = Encoder(environment.NAME, "bi-encoder", cosine(embedder), "cosine")
+    (found,) = compared_by(encoder, asked, [catalogue_set(catalogue.load().values())]).compared
+    for name, best, ranks in (
+        ("command line", found.all.line, found.line),
+        ("description", found.all.description, found.description),
     ):
-        cosine = np.where(of_site, vectors @ _vectors(texts, embedder).T, -1.0)
-        picks = [entries[best].id for best in cosine.argmax(axis=1)]
-        right = [pick in question["accept"] for pick, question in zip(picks, asked, strict=True)]
+        assert ranks
         yield {
             "compared with": name,
-            "mean best similarity": round(float(cosine.max(axis=1).mean()), 3),
-            "right first": round(statistics.mean(right), 3),
+            "mean best similarity": round(best, 3),
+            "right first": round(ranks.first.value, 3),
+            "MRR": round(ranks.reciprocal.value, 3),
         }
-
-
-def _vectors(texts: Sequence[str], embedder: Remembering) -> score.Array:
-    return np.stack([row.vector for row in embedder.embed(texts)])
-
-
-def _read(file: Path) -> list[Question]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def main() -> None:
@@ -209,10 +181,10 @@ def main() -> None:
     embedder = Remembering(
         OnnxEmbedder(find(environment.NAME, "int8", environment.models_folder(options.model)))
     )
-    sets = {"held": _read(DATA / "routing_held.jsonl")}
+    sets = {"held": read_set(DATA / "routing_held.jsonl").questions}
     further = options.shared / "questions" / "routing.jsonl"
     if further.is_file():
-        sets["shared"] = _read(further)
+        sets["shared"] = read_set(further).questions
     else:
         print(f"{further}: not there, so only the project's own questions are measured")
     rows = [
@@ -226,7 +198,7 @@ def main() -> None:
     if options.only:
         return
     notes = [
-        f"{name}: {len(questions)} questions, {sum(bool(each['accept']) for each in questions)} for commands"
+        f"{name}: {len(questions)} questions, {sum(bool(each.accept) for each in questions)} for commands"
         for name, questions in sets.items()
     ]
     notes.append("ms a question: all but embedding it, which takes 5 to 10 ms")

@@ -16,10 +16,12 @@ from scripted_llm import Request, ScriptedLlm, Step, fails, hangs_up, sends, sta
 from word_embedder import WordEmbedder
 
 __all__ = [
+    "RERANKS",
     "Request",
     "ScriptedEndpoint",
     "Step",
     "answers",
+    "breaks_at",
     "fails",
     "hangs_up",
     "sends",
@@ -28,6 +30,9 @@ __all__ = [
 ]
 
 DIMENSIONS = 64
+
+RERANKS = {"retrieval.rerank": "endpoint", "reranker.name": "ranker", "reranker.retries": 0}
+"""Settings with which a search asks the server; reranker.base_url is its origin."""
 
 
 class ScriptedEndpoint(ScriptedLlm):
@@ -45,6 +50,16 @@ class ScriptedEndpoint(ScriptedLlm):
             step(exchange)
 
         return taken
+
+
+def breaks_at(word: str) -> Step:
+    """The right answer, but a failure for a question with this word."""
+
+    def step(exchange: Any) -> None:
+        broken = word in exchange.request_seen.body["query"]
+        (fails(500, "out of memory") if broken else answers())(exchange)
+
+    return step
 
 
 def answers(

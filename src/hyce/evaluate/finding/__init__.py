@@ -1,0 +1,1 @@
+"""How well passages and commands are found, without a judge: retrieval, routing, similarity, gate."""
