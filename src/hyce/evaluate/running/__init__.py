@@ -1,0 +1,1 @@
+"""Variants of the settings x questions -> answers with verdicts: `hyce evaluate run`."""
