@@ -10,10 +10,12 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from hyce.cli import catalogue, documents, questions, setup
+from hyce.cli import catalogue, documents, evaluate, questions, setup
 from hyce.cli.terminal import Terminal
 from hyce.config import SITE_FILE, Config, expanded, load
 from hyce.errors import HyceError, UsageError
@@ -59,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = _common()
-    for module in (questions, documents, catalogue, setup):
+    for module in (questions, documents, catalogue, evaluate, setup):
         module.register(subparsers, common)
     return parser
 
@@ -107,6 +109,7 @@ def main(argv: Sequence[str] | None = None, site_file: Path = SITE_FILE) -> int:
             return 2
         terminal = Terminal.for_arguments(arguments)
         config = _load(arguments, site_file)
+        arguments.load = partial(_load, arguments, site_file)
         for notice in config.notices:
             terminal.warn(notice)
         code = int(arguments.call(arguments, config, terminal))
@@ -141,7 +144,10 @@ def _interrupt(signum: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _load(arguments: argparse.Namespace, site_file: Path) -> Config:
+def _load(
+    arguments: argparse.Namespace, site_file: Path, above: tuple[str, Mapping[str, Any]] | None = None
+) -> Config:
+    """The settings; above: as config.load has them, for what compares several."""
     overrides: dict[str, str] = {}
     if getattr(arguments, "writes_settings", False):
         # The file that it names is the one that it makes.
@@ -150,7 +156,7 @@ def _load(arguments: argparse.Namespace, site_file: Path) -> Config:
         overrides["preset"] = arguments.preset
     if arguments.index:
         overrides["index.path"] = str(expanded(arguments.index).absolute())
-    return load(arguments.config, overrides, site_file=site_file)
+    return load(arguments.config, overrides, site_file=site_file, above=above)
 
 
 if __name__ == "__main__":
