@@ -17,6 +17,8 @@ from hyce_home import Home
 from hyce import catalogue, config, values
 from hyce.cli import build_parser
 from hyce.endpoint import location
+from hyce.evaluate.finding.gate_file import read_gate
+from hyce.evaluate.running.variants import read_variants
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
@@ -62,8 +64,9 @@ def test_the_pages_show_commands() -> None:
 
 @pytest.mark.parametrize(("page", "line"), LINES, ids=name)
 def test_every_command_line_parses(page: Path, line: str) -> None:
-    if line in {"hyce --help", *_commands(build_parser())}:
-        return  # the command's name alone
+    commands = {"hyce --help", *_commands(build_parser())}
+    if line in commands or any(each.startswith(f"{line} ") for each in commands):
+        return  # the name alone of a command or a group of them
     words = shlex.split(line, comments=True)[1:]
     parsed = build_parser().parse_args(words)
     assert callable(parsed.call)
@@ -104,13 +107,32 @@ def test_the_demo_s_question_gives_what_the_readme_shows(kestrel: Home) -> None:
 
 
 TOML = [(page, text) for page in PAGES for text in blocks(page, "toml")]
+VARIANTS = [(page, text) for page, text in TOML if "[[variant]]" in text]
+GATES = [(page, text) for page, text in TOML if "questions = " in text]
+SETTINGS = [each for each in TOML if each not in VARIANTS and each not in GATES]
 
 
 def test_the_pages_show_settings() -> None:
-    assert len(TOML) >= 6
+    assert len(SETTINGS) >= 6
+    assert VARIANTS and GATES
 
 
-@pytest.mark.parametrize(("page", "text"), TOML, ids=name)
+@pytest.mark.parametrize(("page", "text"), VARIANTS, ids=name)
+def test_every_variants_example_can_be_read(page: Path, text: str, tmp_path: Path) -> None:
+    file = tmp_path / "variants.toml"
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o600)
+    assert read_variants(str(file)).variants
+
+
+@pytest.mark.parametrize(("page", "text"), GATES, ids=name)
+def test_every_gate_example_can_be_read(page: Path, text: str, tmp_path: Path) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text(text, encoding="utf-8")
+    assert read_gate(file).sections
+
+
+@pytest.mark.parametrize(("page", "text"), SETTINGS, ids=name)
 def test_every_settings_example_loads_and_its_endpoint_is_allowed(
     page: Path, text: str, tmp_path: Path
 ) -> None:
