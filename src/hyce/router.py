@@ -157,6 +157,8 @@ def open_routing(
     from hyce.retrieve import open_retriever
     from hyce.transform import open_search
 
+    if not (config.commands.enabled and config.policy.commands):
+        report("running commands is switched off: ask runs none of them")
     with ExitStack() as opened:
         client = client_for(config, "commands") if config.commands.matching == "llm" else None
         if client:

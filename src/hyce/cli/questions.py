@@ -311,8 +311,6 @@ def run_match(arguments: argparse.Namespace, config: Config, terminal: Terminal)
     """Show the commands for one question, or for each of stdin's."""
     from hyce.router import open_routing
 
-    if not (config.commands.enabled and config.policy.commands):
-        terminal.warn("running commands is switched off: ask runs none of them")
     with open_routing(
         config,
         scheduler=arguments.scheduler,

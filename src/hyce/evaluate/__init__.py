@@ -13,13 +13,13 @@ Which module does what:
     generation/   sample, material -> writing -> filter; making: one question, generate: all of them;
                   estimate: what it takes
     running/      variants -> prepare (indexes, keys) -> experiment (asking, replay) -> runs;
-                  campaign: all of it
+                  campaign: all of it; cost: calls and tokens
     report/       outcomes -> summary (scores, reliability, labels), compare -> plots, tables, markdown, page
     finding/      retrieval (evidence, ranking), routing, similarity (encoders), gate (gate_file, baseline);
                   measured: figures with intervals
     judge         an answer -> a verdict
     injection     orders that strangers hide; injections: the cases
     all of them   records; sets: question files; journal, calls: what is kept; work: many tasks at the same
-                  time; forms: of models' replies; cost: calls and tokens; statistics; leaving: which
+                  time; forms: of models' replies; statistics; leaving: which
                   questions may not leave the site
 """

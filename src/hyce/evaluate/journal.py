@@ -1,7 +1,7 @@
 """A file of JSON Lines that only grows: whatever ends the program, what was written before is still there.
 
 A line is written in one go and counts once it ends; a half one, left by a killed process or a full disk, is
-cut off when the file is opened the next time. One process writes: `Folder` holds the lock.
+cut off when the file is opened the next time. One process writes: the one that has the folder `locked`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,13 +72,7 @@ class Journal:
 
     def read(self, what: Callable[[Mapping[str, Any]], T], name: str) -> Iterator[T]:
         """What `what` makes of each row that was there. Raises StoreError for one that is no `name`."""
-        for number, row in enumerate(self.rows, 1):
-            try:
-                found = what(row)
-            except (TypeError, KeyError, ValueError, AttributeError) as error:
-                problem = f"{self.path}: line {number} is no {name} ({error})"
-                raise StoreError(f"{problem}; remove that line and run the same again") from error
-            yield found
+        return parsed(self.path, self.rows, what, name)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a row, on the disk when this returns. Raises StoreError where it can't be written."""
@@ -114,6 +108,19 @@ def write_whole(file: Path, content: str | bytes) -> None:
         raise StoreError(
             f"{file}: can't be written ({error.strerror}); free some space, or choose another folder"
         ) from error
+
+
+def parsed(
+    path: Path, rows: Iterable[Mapping[str, Any]], what: Callable[[Mapping[str, Any]], T], name: str
+) -> Iterator[T]:
+    """What `what` makes of each row of a file. Raises StoreError, with the line, where one is no `name`."""
+    for number, row in enumerate(rows, 1):
+        try:
+            found = what(row)
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            problem = f"{path}: line {number} is no {name} ({error})"
+            raise StoreError(f"{problem}; remove that line and run the same again") from error
+        yield found
 
 
 def read_rows(path: Path) -> tuple[list[dict[str, Any]], int]:

@@ -46,6 +46,11 @@ def private_outputs(question: Question, entries: Mapping[str, Command]) -> bool:
     return any(is_private(name, entries) for name in question.accept or ())
 
 
+def tells_of_private(question: Question, entries: Mapping[str, Command]) -> bool:
+    """Whether the question was made from what may not leave the site."""
+    return question.kind in (COMMAND, MIXED) and private_outputs(question, entries)
+
+
 def may_be_searched(
     sets: Sequence[QuestionSet], config: Config, report: Callable[[str], None]
 ) -> tuple[QuestionSet, ...]:
@@ -65,12 +70,8 @@ def without_private(
     def kept(found: QuestionSet) -> QuestionSet:
         if found.origin is None:
             return found
-        may_leave = (
-            question
-            for question in found.questions
-            if question.kind not in (COMMAND, MIXED) or not private_outputs(question, entries)
-        )
-        return replace(found, questions=tuple(may_leave))
+        may_leave = tuple(each for each in found.questions if not tells_of_private(each, entries))
+        return replace(found, questions=may_leave)
 
     remaining = tuple(map(kept, sets))
     left_out = sum(len(found.questions) for found in sets) - sum(len(found.questions) for found in remaining)

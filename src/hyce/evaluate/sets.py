@@ -100,11 +100,12 @@ def write_set(file: Path, made: QuestionSet) -> Path | None:
     rows += [asdict(stored) for stored in made.outputs]
     rows += [question_row(question) for question in (*made.questions, *made.rejected)]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    earlier = None
-    if file.exists() and file.read_bytes() != text.encode("utf-8", "replace"):
-        earlier = file.with_name(f"{file.stem}.before{file.suffix}")
-        write_whole(earlier, file.read_text(encoding="utf-8", errors="replace"))
-    write_whole(file, text)
+    data = text.encode("utf-8", "replace")
+    before = file.read_bytes() if file.exists() else data
+    earlier = file.with_name(f"{file.stem}.before{file.suffix}") if before != data else None
+    if earlier:
+        write_whole(earlier, before)
+    write_whole(file, data)
     return earlier
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hyce.cli.terminal import Terminal
-from hyce.evaluate.cost import Cost
 from hyce.evaluate.finding.measured import ALL, Figure, Figures, Groups
 from hyce.evaluate.report.compare import Comparison
 from hyce.evaluate.report.scores import Line, Summary
 from hyce.evaluate.report.tables import comparison_table, not_judged
 from hyce.evaluate.report.wording import NONE, percent, share
+from hyce.evaluate.running.cost import Cost
 
 Rows = Sequence[Sequence[str]]
 

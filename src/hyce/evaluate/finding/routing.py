@@ -109,8 +109,6 @@ def measure_catalogue(
 
     scheduler, assume_available: open_routing's. report: is told what to know. Raises what open_routing does.
     """
-    if not (config.commands.enabled and config.policy.commands):
-        report("running commands is switched off: ask runs none of them")
     for entry, ids in unknown_commands(questions, config).items():
         accepting = number(len(ids), "question accepts", "questions accept")
         report(f"{entry}: not in the catalogue, so it can't be chosen ({accepting} it)")

@@ -9,7 +9,6 @@ from pathlib import Path
 from hyce.catalogue import load_for
 from hyce.config import Config, index_folder
 from hyce.evaluate.calls import Calls
-from hyce.evaluate.cost import Cost
 from hyce.evaluate.generation import filter as filtering
 from hyce.evaluate.generation import writing
 from hyce.evaluate.generation.filter import NEEDS_BOTH, Filter
@@ -18,6 +17,7 @@ from hyce.evaluate.generation.sample import Sample, Taking, Wanted, in_order, po
 from hyce.evaluate.generation.writing import Writer
 from hyce.evaluate.journal import Journal
 from hyce.evaluate.records import UNANSWERABLE
+from hyce.evaluate.running.cost import Cost
 from hyce.index.embedded import open_index
 from hyce.records import Command, CommandOutput, Hit, Passage
 

@@ -50,8 +50,11 @@ class Outcomes:
         return sum(found) / len(found) if found else None
 
 
-def outcomes(run: Run) -> dict[str, Outcomes]:
-    """The outcomes of each variant, in the run's order. A variant that could not be run has none."""
+def outcomes(run: Run, judge: str = JUDGE) -> dict[str, Outcomes]:
+    """The outcomes of each variant, in the run's order. A variant that could not be run has none.
+
+    judge: whose verdicts count.
+    """
     questions = {question.id: question for question in run.set.questions}
     results: dict[str, dict[str, dict[int, Result]]] = {
         row.name: {question: {} for question in questions} for row in run.rows
@@ -59,19 +62,19 @@ def outcomes(run: Run) -> dict[str, Outcomes]:
     for result in run.results:
         if result.question in results.get(result.variant, {}) and 1 <= result.attempt <= run.passes:
             results[result.variant][result.question][result.attempt] = result
-    return {row.name: _outcomes(row, run.passes, questions, results[row.name]) for row in run.rows}
+
+    def of_variant(row: Row) -> Outcomes:
+        own = results[row.name]
+        scores = {name: _scores(question, own[name], judge) for name, question in questions.items()}
+        return Outcomes(row, run.passes, own, scores)
+
+    return {row.name: of_variant(row) for row in run.rows}
 
 
-def _outcomes(
-    row: Row, passes: int, questions: Mapping[str, Question], results: Mapping[str, Mapping[int, Result]]
-) -> Outcomes:
-    scores = {name: _scores(question, results[name]) for name, question in questions.items()}
-    return Outcomes(row, passes, results, scores)
-
-
-def _scores(question: Question, passes: Mapping[int, Result]) -> dict[int, Scores]:
+def _scores(question: Question, passes: Mapping[int, Result], judge: str) -> dict[int, Scores]:
     found = {
-        attempt: scores_of(first_verdict(result), question) for attempt, result in sorted(passes.items())
+        attempt: scores_of(first_verdict(result, judge), question)
+        for attempt, result in sorted(passes.items())
     }
     return {attempt: scores for attempt, scores in found.items() if scores is not None}
 

@@ -17,9 +17,7 @@ from hyce.evaluate.report.outcomes import (
     RIGHT,
     SECOND_JUDGE,
     Outcomes,
-    first_verdict,
     outcomes,
-    scores_of,
     source,
     status,
 )
@@ -45,17 +43,21 @@ _TELLING = 0.01
 
 def summarise(run: Run, labels: Sequence[Label] = ()) -> Summary:
     """The figures of a run; labels: people's verdicts on some of its answers."""
-    found = outcomes(run)
+    found, second = outcomes(run), outcomes(run, SECOND_JUDGE)
     lines: list[Line] = []
     for row in run.rows:
         # The rows that this one is compared with: those that have figures.
         before = [found[line.name] for line in lines if not line.unavailable]
         first = found[run.rows[0].name] if lines and not lines[0].unavailable else None
-        lines.append(_line(run, found[row.name], before[-1] if before else None, first))
+        previous = before[-1] if before else None
+        lines.append(_line(run, found[row.name], second[row.name], previous, first))
     return Summary(_facts(run), tuple(lines), reliability(run, labels), _notes(run, lines))
 
 
-def _line(run: Run, own: Outcomes, previous: Outcomes | None, baseline: Outcomes | None) -> Line:
+def _line(
+    run: Run, own: Outcomes, second: Outcomes, previous: Outcomes | None, baseline: Outcomes | None
+) -> Line:
+    """The figures of a variant. second: its outcomes by the second judge's verdicts."""
     row, questions = own.row, run.set.questions
     about = (row.name, row.description, row.model, row.settings, row.unavailable, _counts(run, own))
     if row.unavailable:
@@ -72,7 +74,7 @@ def _line(run: Run, own: Outcomes, previous: Outcomes | None, baseline: Outcomes
         by_kind=_grouped(own, {q.id: q.kind for q in questions if q.kind not in APART}),
         apart=_grouped(own, {q.id: q.kind for q in questions if q.kind in APART and q.kind != UNANSWERABLE}),
         abstained=estimate(own, [q.id for q in questions if q.kind == UNANSWERABLE], ABSTAINED),
-        second_score=_second_score(run, own),
+        second_score=_mean_of_passes(second, scored, RIGHT),
         total_ms=_spread([r.timings_ms["total"] for r in answered if "total" in r.timings_ms]),
         model_ms=_spread([r.timings_ms["model"] for r in answered if "model" in r.timings_ms]),
         prompt_tokens=_mean([r.prompt_tokens for r in answered if r.prompt_tokens]),
@@ -122,21 +124,6 @@ def _grouped(own: Outcomes, groups: Mapping[str, str]) -> dict[str, Scores]:
     """Scores of each group. groups: by question, the group that it belongs to."""
     names = dict.fromkeys(groups.values())
     return {name: scores_over(own, [q for q, group in groups.items() if group == name]) for name in names}
-
-
-def _second_score(run: Run, own: Outcomes) -> float | None:
-    """The Eval Score if the second judge's verdicts counted."""
-    questions = {q.id: q for q in run.set.questions if q.kind not in APART}
-    shares = []
-    for attempt in range(1, run.passes + 1):
-        results = [
-            (q, own.results[name][attempt]) for name, q in questions.items() if attempt in own.results[name]
-        ]
-        scores = [scores_of(first_verdict(result, SECOND_JUDGE), q) for q, result in results]
-        share = _mean([each[RIGHT] for each in scores if each])
-        if share is not None:
-            shares.append(share)
-    return _mean(shares)
 
 
 # -- counts, times, ranks --------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from pathlib import Path
 from hyce.config import Config, for_role, index_folder
 from hyce.errors import ConfigError, UsageError
 from hyce.evaluate.calls import Calls, attempt_client
-from hyce.evaluate.cost import Cost, cost, cutting
 from hyce.evaluate.journal import Journal, read_rows
 from hyce.evaluate.records import Mode, Result, Row, Run
+from hyce.evaluate.running.cost import Cost, cost, cutting
 from hyce.evaluate.running.experiment import Judges, Task, Wanted, failure, pending, run_variant, wanted
 from hyce.evaluate.running.keys import judging_key
 from hyce.evaluate.running.prepare import Load, Prepared, Tells, Workshop

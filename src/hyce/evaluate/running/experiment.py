@@ -15,8 +15,8 @@ from hyce.errors import EndpointError, StoreError, UsageError
 from hyce.evaluate.calls import Calls, Recorded
 from hyce.evaluate.finding.evidence import first_support
 from hyce.evaluate.judge import judge
-from hyce.evaluate.leaving import is_private, private_outputs, sends_outside
-from hyce.evaluate.records import COMMAND, MIXED, Given, Mode, Question, Result, Row, Verdict
+from hyce.evaluate.leaving import is_private, private_outputs, sends_outside, tells_of_private
+from hyce.evaluate.records import Given, Mode, Question, Result, Row, Verdict
 from hyce.evaluate.running.asking import Asked, asking, shared
 from hyce.evaluate.running.prepare import Prepared
 from hyce.evaluate.running.runs import Place, result_key
@@ -159,12 +159,12 @@ class _Examiner:
 
     def examine(self, task: Task) -> Result:
         """The result of one task. An answer that is there already is only judged."""
-        private = private_outputs(task.question, self.entries)
-        if private and self.outside and task.question.kind in (COMMAND, MIXED):
+        if self.outside and tells_of_private(task.question, self.entries):
             return self._withheld(task)
         result = task.before
         if result is None or result.status == "failed":
             result = self._answered(task)
+        private = private_outputs(task.question, self.entries)
         return self.judges.judged(task.question, result, private=private)
 
     def _withheld(self, task: Task) -> Result:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hyce.errors import StoreError, UsageError
-from hyce.evaluate.journal import read_rows, write_whole
+from hyce.evaluate.journal import parsed, read_rows, write_whole
 from hyce.evaluate.records import UNANSWERABLE, Given, Question, QuestionSet, Result, Row, Run, Verdict
 from hyce.evaluate.sets import FILE, read_set
 
@@ -128,16 +128,8 @@ def result_row(result: Result) -> dict[str, Any]:
 
 def results_of(rows: Sequence[Mapping[str, Any]], file: Path) -> dict[Place, Result]:
     """The last result of each place. Raises StoreError for a row that is none."""
-    found: dict[Place, Result] = {}
-    for number, row in enumerate(rows, 1):
-        try:
-            result = _result(row)
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise StoreError(
-                f"{file}: line {number} is no result ({error}); remove that line and run the same again"
-            ) from error
-        found[result.variant, result.question, result.attempt] = result
-    return found
+    found = parsed(file, rows, _result, "result")
+    return {(result.variant, result.question, result.attempt): result for result in found}
 
 
 def read_run(folder: Path) -> Run:
