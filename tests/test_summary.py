@@ -176,6 +176,24 @@ def test_repeats_agree_by_krippendorffs_alpha() -> None:
     assert found.variants[0].scores.score and found.variants[0].scores.score.value == 0.5  # repeat 1 counts
 
 
+def test_verdicts_for_which_no_judge_was_asked_show_no_agreement() -> None:
+    """They are given by a rule, and are the same however often it is applied."""
+    plain = [replace(verdict((0, 1), repeat=n), model="") for n in (1, 2)]
+    plain.append(replace(verdict((0, 1), "second_judge"), model=""))
+    asked = result("base", "q1", 1, (1, 1))
+    made = (
+        replace(
+            asked, verdicts=(verdict((1, 1)), verdict((0, 1), repeat=2), verdict((1, 1), "second_judge"))
+        ),
+        replace(asked, question="q2", verdicts=tuple(plain)),
+    )
+    found = summarise(replace(RUN, second_judge="other-model", results=made))
+    by = {(each.between, each.criterion): each for each in found.reliability}
+    assert {each.answers for each in by.values()} == {1}
+    assert by["repeats", "correctness"].agreement == 0
+    assert found.variants[0].scores.score and found.variants[0].scores.score.value == 0.5  # they count there
+
+
 def test_a_second_judge_agrees_by_cohens_kappa() -> None:
     pairs = (((1, 1), (1, 1)), ((0, 1), (1, 1)), ((0, 0), (0, 0)), ((1, 1), (1, 1)))
     made = [

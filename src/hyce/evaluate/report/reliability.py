@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hyce.evaluate.records import Question, Result, Run
+from hyce.evaluate.records import Question, Result, Run, Verdict
 from hyce.evaluate.report.labels import Label
 from hyce.evaluate.report.outcomes import (
     ABSTAINED,
@@ -58,13 +58,18 @@ def reliability(run: Run, labels: Sequence[Label] = ()) -> tuple[Agreement, ...]
 
 def _repeats(question: Question, result: Result, criterion: str) -> list[int]:
     """The judge's ratings of one answer, over its repeats."""
-    verdicts = [scores_of(each, question) for each in result.verdicts if each.judge == JUDGE]
-    return [scores[criterion] for scores in verdicts if scores and criterion in scores]
+    return _ratings(question, [each for each in result.verdicts if each.judge == JUDGE], criterion)
 
 
 def _both_judges(question: Question, result: Result, criterion: str) -> list[int]:
-    both = [scores_of(first_verdict(result, role), question) for role in (JUDGE, SECOND_JUDGE)]
-    return [scores[criterion] for scores in both if scores and criterion in scores]
+    both = [first_verdict(result, role) for role in (JUDGE, SECOND_JUDGE)]
+    return _ratings(question, [each for each in both if each], criterion)
+
+
+def _ratings(question: Question, verdicts: Sequence[Verdict], criterion: str) -> list[int]:
+    """What models said. Where none was asked (judge.judge), all verdicts are alike and show no agreement."""
+    found = [scores_of(each, question) for each in verdicts if each.model]
+    return [scores[criterion] for scores in found if scores and criterion in scores]
 
 
 def _with_people(
